@@ -92,15 +92,11 @@ func (s *Session) Answer(ctx context.Context, id string, a Answer) error {
 	if s.State() != StateParked {
 		return fmt.Errorf("no question is open: the session is %s", s.State())
 	}
-	pending := s.Pending()
-	at := slices.IndexFunc(pending, func(q event.Question) bool { return q.QID == id })
-	if at < 0 {
-		return fmt.Errorf("no question %q is open", id)
+	q, err := s.conversation.Questions.Answerable(id, string(a.Choice))
+	if err != nil {
+		return err
 	}
-	if !slices.Contains(pending[at].Choices, string(a.Choice)) {
-		return fmt.Errorf("question %s cannot be answered with %q: its choices are %v", id, a.Choice, pending[at].Choices)
-	}
-	s.answered(ctx, "", &Question{ID: id, Tool: pending[at].Tool, Offers: pending[at].Offers}, a, false)
+	s.answered(ctx, "", &Question{ID: id, Tool: q.Tool, Offers: q.Offers}, a, false)
 	if err := cmp.Or(s.rec.Flush(ctx), s.rec.Sync(ctx)); err != nil {
 		return &JournalError{err}
 	}
@@ -145,6 +141,9 @@ func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
 		p.Decision = "allow"
 	}
 	p.Accesses = recorded(c.accesses)
+	if !c.entry.Tool.Definition().ReadOnly {
+		c.ended = s.effects.Enter()
+	}
 	s.emit(ctx, c.call.ID, p)
 	c.permission = p
 	return allowed, why
@@ -176,7 +175,7 @@ var errDecided = errors.New("already decided")
 // the answer. Of a lasting answer it returns the accepted offer.
 func (s *Session) askPermission(ctx context.Context, c *pending) (Answer, Offer, error) {
 	q := Question{
-		Kind: QuestionPermission, Tool: c.call.Name, Accesses: c.accesses, Offers: slices.Clone(c.decision.Offers),
+		Kind: QuestionPermission, Call: c.tool, Tool: c.call.Name, Accesses: c.accesses, Offers: slices.Clone(c.decision.Offers),
 		Title: question(c.call.Name, c.accesses), Detail: cmp.Or(strings.Join(c.decision.Why, "\n"), c.decision.Reason),
 	}
 	if s.cfg.Explain != nil {
@@ -258,12 +257,6 @@ func (s *Session) approve(ctx context.Context, c *pending, choice Choice, offer 
 	default:
 		return false
 	}
-	var keys []string
-	for _, a := range c.accesses {
-		keys = append(keys, grantKey(c.call.Name, a))
-	}
-	s.approved.Add(offer.Rules, keys)
+	s.approved.Add(c.call.Name, offer.Rules, recorded(c.accesses))
 	return true
 }
-
-func grantKey(tool string, a Access) string { return tool + "\x00" + a.Key() }

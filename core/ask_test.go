@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/coretest"
+	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/event"
 )
 
@@ -156,5 +157,51 @@ func TestApprovalsAreShared(t *testing.T) {
 	a := coretest.Bodies[event.Answer](two.ended(t))
 	if len(a) != 1 || !a[0].Withdrawn {
 		t.Errorf("its question ended with %+v, want that it is withdrawn", a)
+	}
+}
+
+// TestApprovalsSurvive: what was approved for a session holds when it is resumed, unless in
+// another directory or in a fork.
+func TestApprovalsSurvive(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		choice core.Choice
+		dir    string
+		fork   bool
+		asked  int // for a, again
+	}{
+		{"session", core.ChoiceSession, "/work", false, 1},
+		{"once", core.ChoiceOnce, "/work", false, 2},
+		{"always", core.ChoiceAlways, "/work", false, 2}, // the settings say
+		{"another directory", core.ChoiceSession, "/elsewhere", false, 2},
+		{"fork", core.ChoiceSession, "/work", true, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			asked := 0
+			journal := &coretest.MemoryJournal{}
+			open := func(id, dir string) {
+				r := newRig(t, func(c *core.Config) {
+					c.ID, c.Journal, c.Env = id, journal, env.NewMemory(dir, nil)
+					c.Tools, c.Policy = readTool(), offeringPolicy{}
+					c.SaveRules = func(context.Context, []string) error { return nil }
+					c.Asker = coretest.Asker(func(context.Context, core.Question) (core.Answer, error) {
+						asked++
+						return core.Answer{Choice: tt.choice}, nil
+					})
+				}, coretest.CallTools(call("read", `{"text":"a"}`)), coretest.Say("ok"))
+				r.submit(t, "go")
+				if err := r.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			open("s", "/work")
+			id := "s"
+			if tt.fork {
+				id = "copy"
+			}
+			if open(id, tt.dir); asked != tt.asked {
+				t.Errorf("asked %d times, want %d", asked, tt.asked)
+			}
+		})
 	}
 }

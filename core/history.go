@@ -45,6 +45,7 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 	}
 	var sequence event.Sequence
 	var last event.Seq
+	approve := s.approved.Restore(s.id, s.cfg.Env.Info().Dir)
 	options := conversation.Options{Window: s.settings.profile.ContextWindow, LoopWindow: s.settings.limits.LoopWindow}
 	for e, err := range s.cfg.Journal.Replay(ctx, 0) {
 		if err != nil {
@@ -54,6 +55,7 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 			return false, fmt.Errorf("record %d: %w", e.Seq, err)
 		}
 		last = e.Seq
+		approve(e)
 		if _, ok := e.Body.(event.User); ok {
 			s.span = tracecontext.Span{Trace: e.Trace, ID: e.Span}.Child(s.id, uint64(e.Seq))
 		}
@@ -93,6 +95,7 @@ func (s *Session) settleOpenCalls(ctx context.Context) {
 	if parked && len(s.conversation.Open()) > 0 {
 		s.state = StateParked
 	}
+	s.steering, s.conversation.Queued = s.conversation.Queued, nil
 }
 
 func (s *Session) onOpenCall(ctx context.Context, c OpenCall) OpenCallAction {
@@ -132,7 +135,7 @@ func (s *Session) storeInput(ctx context.Context, in Input) (parts, record model
 		parts = s.storeImages(ctx, slices.Clone(in.Content))
 		record = slices.Clone(parts)
 	} else {
-		s.hide(in.Content)
+		answers.Hide(s.cfg.Hider, in.Content)
 		parts, record = slices.Clone(in.Content), s.storeImages(ctx, slices.Clone(in.Record))
 	}
 	for _, b := range in.Context {
@@ -140,15 +143,6 @@ func (s *Session) storeInput(ctx context.Context, in Input) (parts, record model
 		parts, record = append(parts, part), append(record, part)
 	}
 	return parts, record
-}
-
-// hide keeps secrets of what is not logged out of later records.
-func (s *Session) hide(parts model.Parts) {
-	for _, p := range parts {
-		if text := model.Written(p); text != "" && s.cfg.Hider != nil {
-			s.cfg.Hider.Hide(text)
-		}
-	}
 }
 
 // withoutSecrets returns an answer as it is logged: without the texts that its
@@ -171,7 +165,7 @@ func (s *Session) loggedArgs(ctx context.Context, snapshot *Snapshot, call model
 		!runs && !slices.ContainsFunc(c.accesses, func(a Access) bool { return a.Scope == ScopeWrite }) {
 		return call.Args
 	}
-	if s.hide(model.TextParts(event.TextOfArgs(call.Args, c.decision.Sensitive))); runs {
+	if answers.Hide(s.cfg.Hider, model.TextParts(event.TextOfArgs(call.Args, c.decision.Sensitive))); runs {
 		return call.Args
 	}
 	return event.UnrecordedArgs(call.Args, c.decision.Sensitive)
@@ -192,7 +186,7 @@ func (s *Session) emitResult(ctx context.Context, c model.ToolCall, res Result, 
 		s.emit(ctx, c.ID, body)
 		return
 	}
-	s.hide(res.Content)
+	answers.Hide(s.cfg.Hider, res.Content)
 	s.emitAs(ctx, c.ID, body, body.Unrecorded(sensitive))
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/answers"
 	"github.com/seed-009c0928/agent/core/internal/conversation"
+	"github.com/seed-009c0928/agent/core/internal/wording"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/schema"
 	"github.com/seed-009c0928/agent/core/tracecontext"
@@ -117,14 +118,16 @@ func (s *Session) drainSteering(ctx context.Context) {
 	s.steering = nil
 	s.mu.Unlock()
 	for _, m := range queue {
-		parts, record := s.storeInput(ctx, m.input(ctx))
-		s.steer(ctx, parts, record, m.source)
+		if m.Work != nil {
+			m.Parts, m.Record = s.storeInput(ctx, systemInput(m.Work(ctx)))
+		}
+		s.steer(ctx, m)
 	}
 }
 
-func (s *Session) steer(ctx context.Context, parts, record model.Parts, source string) {
-	s.emitAs(ctx, "", event.Steering{Content: parts, Source: source}, event.Steering{Content: record, Source: source})
-	s.conversation.Add(model.RoleUser, parts)
+func (s *Session) steer(ctx context.Context, m conversation.Queued) {
+	s.emitAs(ctx, "", event.Steering{Content: m.Parts, Source: m.Source, Queued: m.Seq}, event.Steering{Content: m.Record, Source: m.Source, Queued: m.Seq})
+	s.conversation.Add(model.RoleUser, m.Parts)
 }
 
 // checkLimits returns a reason to stop before the next model call, or "".
@@ -197,25 +200,8 @@ func (s *Session) callModel(r *run, snapshot *Snapshot) (event.Message, error) {
 		FirstByteMS: info.Timeouts.FirstByte.Milliseconds(), IdleMS: info.Timeouts.Idle.Milliseconds(), TotalMS: info.Timeouts.Total.Milliseconds(),
 	})
 
-	start := s.cfg.Clock()
-	resp, first, err := answers.Read(ctx, set.provider, req, s.cfg.Clock, func(b event.Body) { s.emit(ctx, "", b) })
-	answer := event.Message{Provider: name, Model: req.Model}
-	if resp != nil {
-		answer.Content, answer.Usage, answer.Stop, answer.ResponseID = resp.Parts, resp.Usage, resp.Stop, resp.ID
-		answer.Provider, answer.Model = answers.By(resp, name, req.Model)
-	}
-	if err == nil && resp.Empty() {
-		err = &model.Error{Code: model.CodeInvalidResponse, Provider: answer.Provider, Message: model.ErrEmpty.Error(), Err: model.ErrEmpty}
-		answer.Content = nil
-	}
-	end := event.LLMEnd{Provider: answer.Provider, Model: answer.Model, LatencyMS: s.cfg.Clock().Sub(start).Milliseconds(), FirstMS: first.Milliseconds()}
-	if err != nil {
-		answer.Partial = true
-		end.Error, end.Code = err.Error(), model.AsError(err).Code
-		answer.Content = answers.TextOnly(answer.Content)
-	}
-	answers.UniqueIDs(answer.Content, s.cfg.NewID)
-	end.Usage, end.Stop = answer.Usage, answer.Stop
+	source := answers.Source{Provider: set.provider, Clock: s.cfg.Clock, NewID: s.cfg.NewID}
+	answer, end, err := source.Ask(ctx, req, func(b event.Body) { s.emit(ctx, "", b) })
 	s.takeAnswer(ctx, r, snapshot, answer)
 	s.emit(ctx, "", end)
 	return answer, err
@@ -231,11 +217,7 @@ func (s *Session) takeAnswer(ctx context.Context, r *run, snapshot *Snapshot, an
 	r.out.Text = answer.Content.Text()
 	if p := s.current().profile; p.ContextWindow > 0 && !s.conversation.Warned && s.conversation.Context*5 > p.ContextWindow*4 {
 		s.conversation.Warned = true
-		text := fmt.Sprintf("about %d %% of the model's context window is used", s.conversation.Context*100/p.ContextWindow)
-		if p.WindowNote != "" {
-			text += "; " + p.WindowNote
-		}
-		s.Warn(ctx, "CONTEXT_WINDOW", text)
+		s.Warn(ctx, "CONTEXT_WINDOW", wording.Window(s.conversation.Context*100/p.ContextWindow, p.WindowNote))
 	}
 }
 
@@ -308,7 +290,7 @@ func (s *Session) checkSchema(r *run, answer event.Message) (again bool, err err
 	if !r.corrected {
 		r.corrected = true
 		text := model.TextParts(fmt.Sprintf("The answer does not match the required JSON Schema: %v. Answer again with nothing but JSON that matches it.", err))
-		s.steer(r.ctx, text, text, "output_schema")
+		s.steer(r.ctx, conversation.Queued{Source: "output_schema", Parts: text, Record: text})
 		return true, nil
 	}
 	return false, fmt.Errorf("the answer does not match the output schema: %w", err)
@@ -386,6 +368,6 @@ func (s *Session) detectLoop(r *run, calls []model.ToolCall) {
 	}
 	message := fmt.Sprintf("Loop detected: the last %d tool calls follow a repeating pattern. Try a different approach.", limits.LoopWindow)
 	s.emit(r.ctx, "", event.LoopDetection{Message: message, Pattern: n})
-	s.steer(r.ctx, model.TextParts(message), model.TextParts(message), conversation.LoopDetection)
+	s.steer(r.ctx, conversation.Queued{Source: conversation.LoopDetection, Parts: model.TextParts(message), Record: model.TextParts(message)})
 	s.conversation.NewPattern()
 }

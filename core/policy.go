@@ -63,11 +63,11 @@ func UnknownAccess(resource string) []Access {
 
 // PermissionRequest is what a policy decides on.
 type PermissionRequest struct {
-	Session  SessionInfo
-	Tool     string // the name that the model uses
-	Source   string // the toolset's name
-	Args     json.RawMessage
-	Accesses []Access
+	Session    SessionInfo
+	Call, Tool string // the call's ID, and the name that the model uses
+	Source     string // the toolset's name
+	Args       json.RawMessage
+	Accesses   []Access
 	// Granted reports whether the user granted this access to this tool for the
 	// session. It may be nil.
 	Granted func(Access) bool
@@ -172,6 +172,7 @@ const (
 type Question struct {
 	ID        string
 	Kind      QuestionKind
+	Call      *Call    // that a permission request is about
 	AgentPath []string // which subagent asks; empty for the root
 	Tool      string
 	Title     string // the question, such as "Run `make`?"

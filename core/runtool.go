@@ -40,6 +40,7 @@ type pending struct {
 	waited     time.Duration // for the user
 	span       tracecontext.Span
 	notes      []string // what was corrected in the call, for the model
+	ended      func()   // lets Detach continue
 }
 
 // reads reports whether the call may run in parallel with others: the policy
@@ -144,7 +145,7 @@ func (s *Session) runBatch(r *run, batch []*pending) {
 // prepare takes a call up to the policy's decision: look up, validate, ask the
 // tool what it would touch, resolve the paths, decide. It changes nothing.
 func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pending {
-	c := &pending{call: call, start: s.cfg.Clock(), span: tracecontext.From(r.tools)}
+	c := &pending{call: call, start: s.cfg.Clock(), span: tracecontext.From(r.tools), ended: func() {}}
 	fail := func(code ErrorCode, format string, args ...any) *pending {
 		res := Failf(code, format, args...)
 		c.failed = &res
@@ -195,7 +196,7 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 func (s *Session) decide(ctx context.Context, c *pending) (err error) {
 	defer s.recovered(ctx, "Access of "+c.call.Name, &err)
 	c.approved = s.approved.Changed()
-	granted := func(a Access) bool { return s.approved.Has(grantKey(c.call.Name, a)) }
+	granted := func(a Access) bool { return s.approved.Has(c.call.Name, recorded([]Access{a})[0]) }
 	c.accesses, c.decision, err = Judge(ctx, s.current().policy, c.entry, c.tool, granted, s.approved.Rules()...)
 	return err
 }
@@ -220,7 +221,7 @@ func Judge(ctx context.Context, policy Policy, e Entry, call *Call, granted func
 		}
 	}
 	return accesses, policy.Decide(ctx, PermissionRequest{
-		Session: call.Session, Tool: call.Name, Source: e.Source, Args: call.Args, Accesses: accesses, Granted: granted, Rules: rules,
+		Session: call.Session, Call: call.ID, Tool: call.Name, Source: e.Source, Args: call.Args, Accesses: accesses, Granted: granted, Rules: rules,
 	}), nil
 }
 
@@ -237,6 +238,7 @@ func (s *Session) recovered(ctx context.Context, what string, err *error) {
 // truncation are the same for every tool of every source.
 func (s *Session) runTool(r *run, c *pending) Result {
 	ctx := tracecontext.With(r.tools, c.span)
+	defer func() { c.ended() }()
 	var res Result
 	var out *event.Output
 	var sensitive []string

@@ -83,6 +83,9 @@ type Outcome struct {
 var (
 	ErrBusy   = errors.New("the session is processing an input: wait for it, or use FollowUp or Steer")
 	ErrClosed = errors.New("the session is closed")
+	// ErrDetached is the error of a Submit that [Session.Detach] ended; it is an
+	// ErrClosed.
+	ErrDetached = fmt.Errorf("%w: it was detached, and can be resumed", ErrClosed)
 	// ErrFenced is what a [Journal] returns when another process has taken over the
 	// session: it ends at once.
 	ErrFenced = recorder.ErrFenced
@@ -111,7 +114,8 @@ type Session struct {
 	started time.Time
 	// approved is shared with subagents.
 	approved *approvals.Set
-	asking   sync.Mutex // held while a question gets its ID
+	asking   sync.Mutex    // held while a question gets its ID
+	effects  recorder.Gate // that calls which may change something are in, from their permission to their result
 
 	iteration, tokens atomic.Int64 // for the events' envelope
 	rec               *recorder.Recorder
@@ -119,7 +123,7 @@ type Session struct {
 	mu        sync.Mutex // guards what follows
 	state     State
 	settings  settings
-	steering  []steered
+	steering  []conversation.Queued
 	followUps []Input
 	run       *run          // the input being processed
 	idle      chan struct{} // closed when the run is over; nil when there is none
@@ -378,55 +382,89 @@ func (s *Session) sync(ctx context.Context) {
 // Close aborts what is being processed, waits for it, and ends the session. It
 // is idempotent. What Config holds stays open: it belongs to the host.
 func (s *Session) Close() error {
+	s.close(ErrClosed)
+	return nil
+}
+
+// Detach lets go of the session without ending it, so that it can be resumed, here or by
+// another process. Running calls that may change something are waited for until ctx is
+// done; all else stops where it is, and nothing of that is recorded: open questions stay
+// open, and what was being processed is unfinished. The error is a [JournalError]; the
+// session is closed here in any case.
+func (s *Session) Detach(ctx context.Context) error {
+	open := s.effects.Shut(ctx)
+	err := s.rec.Seal(context.WithoutCancel(ctx))
+	s.stop(func(r *run) { r.abort(ErrDetached) })
+	open()
+	s.close(ErrDetached)
+	if err != nil {
+		return &JournalError{err}
+	}
+	return nil
+}
+
+func (s *Session) close(cause error) {
 	for {
 		s.mu.Lock()
-		if s.state == StateClosed {
-			s.mu.Unlock()
-			return nil
-		}
-		r, idle := s.run, s.idle
+		r, idle, state := s.run, s.idle, s.state
 		if r == nil {
 			s.state = StateClosed
-			s.mu.Unlock()
-			s.end(context.Background(), "closed")
-			return nil
 		}
 		s.mu.Unlock()
-		r.abort(ErrClosed)
+		switch {
+		case state == StateClosed:
+			return
+		case r == nil:
+			s.end(context.Background(), "closed")
+			return
+		}
+		r.abort(cause)
 		<-idle
 	}
 }
 
 // Steer adds a message after the current round of tool calls; an idle session
-// keeps it for the next input.
-func (s *Session) Steer(in Input) {
-	s.queue(steered{"user", func(context.Context) Input { return in }})
-}
+// keeps it for the next input. It is recorded at once: if the process ends before it is
+// added, the resumed session has it.
+func (s *Session) Steer(in Input) { s.queue("user", in) }
 
 // Notify adds a message of the host, such as that something is done. The model gets
 // it as a system message; it is recorded, and queued like one of Steer.
-func (s *Session) Notify(text string) {
-	s.NotifyAfter(func(context.Context) string { return text })
-}
+func (s *Session) Notify(text string) { s.queue("system", systemInput(text)) }
 
 // NotifyAfter is Notify with the text that work returns. Work runs before the next
-// model call, which waits for it.
+// model call, which waits for it; until then nothing is recorded.
 func (s *Session) NotifyAfter(work func(context.Context) string) {
-	s.queue(steered{"system", func(ctx context.Context) Input {
-		return TextInput("<system_message>\n" + work(ctx) + "\n</system_message>")
-	}})
-}
-
-// steered is a message that waits, and who it is from.
-type steered struct {
-	source string
-	input  func(context.Context) Input
-}
-
-func (s *Session) queue(m steered) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.steering = append(s.steering, conversation.Queued{Source: "system", Work: work})
+}
+
+func systemInput(text string) Input {
+	return TextInput("<system_message>\n" + text + "\n</system_message>")
+}
+
+func (s *Session) queue(source string, in Input) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == StateClosed {
+		return
+	}
+	ctx, m := context.Background(), conversation.Queued{Source: source}
+	m.Parts, m.Record = s.storeInput(ctx, in)
+	m.Seq = s.emitAs(ctx, "", event.Queued{Content: m.Parts, Source: source}, event.Queued{Content: m.Record, Source: source})
 	s.steering = append(s.steering, m)
+}
+
+// Enqueue records an input that is to be submitted later, and returns it: the record of a
+// session whose process dies before has it. Its Run must be set.
+func (s *Session) Enqueue(in Input) Input {
+	parts, record := s.storeInput(context.Background(), in)
+	s.emitAs(context.Background(), "", event.Queued{Content: parts, Source: "user", Run: in.Run}, event.Queued{Content: record, Source: "user", Run: in.Run})
+	if in.Content, in.Context = parts, nil; in.Record != nil {
+		in.Record = record
+	}
+	return in
 }
 
 // Unread reports whether a message of Steer or Notify waits to be added.
@@ -461,21 +499,19 @@ func (s *Session) nextFollowUp() (Input, bool) {
 // idempotent, and does nothing in an idle session. To abort, end Submit's ctx or
 // call Close.
 func (s *Session) Cancel(reason string) {
-	s.mu.Lock()
-	r := s.run
-	s.mu.Unlock()
-	if r != nil {
-		r.cancel(&cancelledError{reason})
-	}
+	s.stop(func(r *run) { r.cancel(&cancelledError{reason}) })
 }
 
 // Interrupt is Cancel that ends running tools, too, and withdraws their questions.
 func (s *Session) Interrupt(reason string) {
+	s.stop(func(r *run) { r.stop(&cancelledError{reason}) })
+}
+
+func (s *Session) stop(end func(*run)) {
 	s.mu.Lock()
-	r := s.run
-	s.mu.Unlock()
-	if r != nil {
-		r.stop(&cancelledError{reason})
+	defer s.mu.Unlock()
+	if s.run != nil {
+		end(s.run)
 	}
 }
 

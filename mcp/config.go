@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // Transports, as named in settings.
@@ -62,6 +63,10 @@ type Server struct {
 type Confine struct {
 	Writable []string `json:"writable,omitempty" doc:"Files and directories that it may write, relative to the session's working directory."`
 	Hosts    []string `json:"hosts,omitempty" doc:"Hosts that it may connect to, as in sandbox.hosts; * means all."`
+	// Private hides the user's files, except the workspace and what is Readable or
+	// Writable. It is set for the servers of plugins, not in settings.
+	Private  bool     `json:"-"`
+	Readable []string `json:"-"`
 }
 
 // OAuth configures signing in with an authorization server.
@@ -80,7 +85,7 @@ type Sampling struct {
 }
 
 // serverName matches valid server names, which become part of tool names.
-var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$`)
+var serverName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$`)
 
 // reservedNames are sources of tools other than servers; web is the bundled
 // plugin.
@@ -89,7 +94,7 @@ var reservedNames = []string{"builtin", "host", "subagent", "skills", "web", res
 // CheckName checks the name of a server.
 func CheckName(name string) error {
 	switch {
-	case !serverName.MatchString(name):
+	case !serverName().MatchString(name):
 		return fmt.Errorf("invalid server name %q: expected 1 to 40 letters, digits, _, - or ., starting with a letter or digit", clip(cleanLine(name), 60))
 	case strings.Contains(name, separator):
 		return fmt.Errorf("invalid server name %q: it must not contain \"__\"", name)
@@ -253,7 +258,7 @@ func (s Server) Describe() string {
 // variables, headers and the client secret, unless they are a ${NAME} or $(command).
 func (s Server) Redacted() Server {
 	hide := func(text string) string {
-		if text == "" || reference.FindString(text) == text || strings.HasPrefix(text, "$(") && commandLen(text) == len(text) {
+		if text == "" || reference().FindString(text) == text || strings.HasPrefix(text, "$(") && commandLen(text) == len(text) {
 			return text
 		}
 		return "…"
@@ -276,12 +281,12 @@ func (s Server) Secrets(lookup func(name string) (string, bool)) []string {
 	expanded, _ := s.Expand(context.Background(), lookup, nil) // its errors are reported elsewhere
 	var list []string
 	for name, value := range expanded.Env {
-		if secretName.MatchString(name) {
+		if secretName().MatchString(name) {
 			list = append(list, value)
 		}
 	}
 	for name, value := range expanded.Headers {
-		if secretName.MatchString(name) {
+		if secretName().MatchString(name) {
 			_, token, _ := strings.Cut(value, " ") // Bearer TOKEN
 			list = append(list, value, token)
 		}
@@ -290,7 +295,7 @@ func (s Server) Secrets(lookup func(name string) (string, bool)) []string {
 	return slices.DeleteFunc(list, func(v string) bool { return v == "" })
 }
 
-var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|auth|credential|cookie|_pat$|_pwd$|dsn`)
+var secretName = lazy.Regexp(`(?i)key|token|secret|passw|auth|credential|cookie|_pat$|_pwd$|dsn`)
 
 func (s Server) startTimeout() time.Duration { return millis(s.StartTimeout, defaultStartTimeout) }
 func (s Server) listTimeout() time.Duration  { return millis(s.StartTimeout, defaultListTimeout) }

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // Environ looks up a variable in the environment of this process.
@@ -20,7 +21,7 @@ func Environ(name string) (string, bool) { return os.LookupEnv(name) }
 type Command func(ctx context.Context, line string) (string, error)
 
 // reference matches a variable at the start of a text.
-var reference = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
+var reference = lazy.Regexp(`^\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 
 // Expand expands the references in a server's settings: ${NAME} and
 // ${NAME:-default} everywhere, and $(command) in the values of env, headers and
@@ -104,7 +105,7 @@ func (x *expansion) text(field, text string, commands bool) string {
 		}
 		out.WriteString(text[:at])
 		text = text[at:]
-		m := reference.FindStringSubmatch(text)
+		m := reference().FindStringSubmatch(text)
 		switch {
 		case m != nil:
 			value, ok := x.lookup(m[1])

@@ -97,7 +97,7 @@ func (h *handlers) elicit(ctx context.Context, raw json.RawMessage) (any, error)
 	if action != mcp.ElicitationResponseActionAccept {
 		return elicited(action, nil), nil
 	}
-	values, err := fillIn(form, answer.Values)
+	values, err := schema.Fill(form, answer.Values)
 	if err != nil {
 		return nil, err
 	}
@@ -138,42 +138,6 @@ func (h *handlers) action(ctx context.Context, a core.Answer, err error) mcp.Eli
 
 func elicited(action mcp.ElicitationResponseAction, content any) *mcp.ElicitationResult {
 	return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: action, Content: content}}
-}
-
-// fillIn adds the defaults of a form to the user's values and validates them.
-// Values that the form does not have are dropped.
-func fillIn(form, values json.RawMessage) (map[string]any, error) {
-	var shape struct {
-		Properties map[string]struct {
-			Default json.RawMessage `json:"default"`
-		} `json:"properties"`
-	}
-	if err := json.Unmarshal(form, &shape); err != nil {
-		return nil, fmt.Errorf("invalid form: %w", err)
-	}
-	given := map[string]json.RawMessage{}
-	if len(values) > 0 {
-		if err := json.Unmarshal(values, &given); err != nil {
-			return nil, fmt.Errorf("invalid answer: %w", err)
-		}
-	}
-	filled := map[string]any{}
-	for name, p := range shape.Properties {
-		switch value, ok := given[name]; {
-		case ok:
-			filled[name] = value
-		case p.Default != nil:
-			filled[name] = p.Default
-		}
-	}
-	s, err := schema.Parse(form)
-	if err != nil {
-		return nil, fmt.Errorf("invalid form: %w", err)
-	}
-	if err := s.Validate(encode(filled)); err != nil {
-		return nil, fmt.Errorf("the answer does not match the form: %w", err)
-	}
-	return filled, nil
 }
 
 // errRejected answers a sampling request that the user has not approved.

@@ -24,6 +24,11 @@ type Configured struct {
 	// Problem is why it cannot be used, such as an untrusted project; nil if it
 	// can.
 	Problem error
+	// Hint is added to the error of a server that does not start; may be empty.
+	Hint string
+	// Widen stores that the server may access more, once the user allowed it, and
+	// returns its sandbox from now on; nil if nothing can be added.
+	Widen func(ctx context.Context, more core.Access) (*Confine, error)
 }
 
 // HostOptions configure a [Host].
@@ -117,6 +122,14 @@ func (h *Host) usable(name string) (*server, error) {
 		return nil, &ServerError{name, errors.New("disabled")}
 	}
 	return s, nil
+}
+
+// Confine changes the sandbox of a server's process, which ends: the next call starts
+// it again.
+func (h *Host) Confine(name string, c *Confine) {
+	if s := h.server(name); s != nil {
+		s.confine(c)
+	}
 }
 
 // Toolsets returns a toolset for each usable server and, if there are any, one
@@ -218,6 +231,19 @@ func (h *Host) Status() []Status {
 		list[i] = s.status()
 	}
 	return list
+}
+
+// Running reports which of the servers that can be used are connected.
+func (h *Host) Running() map[string]bool {
+	all := map[string]bool{}
+	for _, s := range h.servers {
+		if s.usable() {
+			s.mu.Lock()
+			all[s.Name] = s.conn != nil && s.conn.Err() == nil
+			s.mu.Unlock()
+		}
+	}
+	return all
 }
 
 // Change is a tool's approved definition and the server's current one.

@@ -38,6 +38,7 @@ type server struct {
 	starts   int
 	closed   bool
 	closing  sync.Once
+	sandbox  *Confine // since [Host.Confine]
 
 	learning sync.Mutex // held while the record changes
 }
@@ -190,10 +191,19 @@ func (s *server) connect(life context.Context, known Known, trying func(*session
 			s.handleNotice(ctx, conn, n)
 		}
 	}
-	ctx, cancel := withStartTimeout(life, s.Server)
+	settings := s.Server
+	s.mu.Lock()
+	if s.sandbox != nil {
+		settings.Sandbox = s.sandbox
+	}
+	s.mu.Unlock()
+	ctx, cancel := withStartTimeout(life, settings)
 	defer cancel()
-	conn, err := Connect(ctx, s.Name, s.Server, o)
+	conn, err := Connect(ctx, s.Name, settings, o)
 	if err != nil {
+		if s.Hint != "" {
+			err = fmt.Errorf("%w; %s", err, s.Hint)
+		}
 		return nil, err
 	}
 	self.Store(conn)
@@ -273,6 +283,17 @@ func (s *server) drop(conn *Conn) {
 	}
 	s.mu.Unlock()
 	_ = conn.Close()
+}
+
+// confine changes the sandbox of the process.
+func (s *server) confine(c *Confine) {
+	s.mu.Lock()
+	s.sandbox, s.failures, s.retry = c, 0, time.Time{}
+	conn := s.conn
+	s.mu.Unlock()
+	if conn != nil {
+		s.drop(conn)
+	}
 }
 
 // succeeded records a successful request.

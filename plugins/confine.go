@@ -49,6 +49,9 @@ func (h *Host) profile(m Manifest, l *loaded, data string) *sandbox.Profile {
 		return nil
 	}
 	read := slices.Concat(h.expand(m.Read), []string{sandbox.Resolve(l.dir)})
+	if h.worktrees != "" && slices.Contains(m.Read, "$WORKSPACE") {
+		read = append(read, sandbox.Resolve(h.worktrees))
+	}
 	write := h.expand(m.Write)
 	if data != "" {
 		write = append(write, data)

@@ -36,11 +36,16 @@ type callbacks struct {
 	output   io.Writer // receives text as it arrives; nil = keep it for the result
 	progress func(core.Progress)
 	ask      func(context.Context, *toolproto.Confirm) *toolproto.ConfirmAnswer
+	form     func(context.Context, *toolproto.Ask) *toolproto.Answer
+	sample   func(context.Context, *toolproto.Sample) *toolproto.Sampled
 }
 
 // converse sends a request to the plugin and waits for the result. Failures of
 // the plugin are results; the error is that of ctx, or ErrClosed.
 func (p *Plugin) converse(ctx context.Context, first *toolproto.HostFrame, cb callbacks) (core.Result, error) {
+	if _, err := p.settings(); err != nil {
+		return core.Fail(core.CodeConfig, err.Error()), nil
+	}
 	i, err := p.acquire(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -168,6 +173,10 @@ func (c *conversation) follow(ctx context.Context) (core.Result, error) {
 			c.plugin.log.printf("%s %s", strings.ToLower(f.Log.Level.String()), f.Log.Message)
 		case *toolproto.PluginFrame_Confirm:
 			err = c.confirm(ctx, f.Confirm)
+		case *toolproto.PluginFrame_Ask:
+			err = c.form(ctx, f.Ask)
+		case *toolproto.PluginFrame_Sample:
+			err = c.sample(ctx, f.Sample)
 		case *toolproto.PluginFrame_Part:
 			err = c.part(f.Part)
 		case *toolproto.PluginFrame_ToolsChanged:
@@ -216,13 +225,27 @@ func (c *conversation) write(data []byte) error {
 func (c *conversation) confirm(ctx context.Context, q *toolproto.Confirm) error {
 	answer := &toolproto.ConfirmAnswer{Id: q.Id, Reason: core.ErrNonInteractive.Error()}
 	if c.callbacks.ask != nil {
-		asking, cancel := context.WithCancel(ctx) // a dead plugin's question is withdrawn
-		unhook := context.AfterFunc(c.instance.alive, cancel)
+		asking, done := c.whileAlive(ctx)
 		answer = c.callbacks.ask(asking, q)
+		done()
+	}
+	return c.reply(&toolproto.HostFrame{Frame: &toolproto.HostFrame_Confirm{Confirm: answer}})
+}
+
+// whileAlive returns a context that ends with the plugin: a dead plugin's question is
+// withdrawn.
+func (c *conversation) whileAlive(ctx context.Context) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	unhook := context.AfterFunc(c.instance.alive, cancel)
+	return ctx, func() {
 		unhook()
 		cancel()
 	}
-	err := c.send(&toolproto.HostFrame{Frame: &toolproto.HostFrame_Confirm{Confirm: answer}})
+}
+
+// reply sends an answer to the plugin.
+func (c *conversation) reply(f *toolproto.HostFrame) error {
+	err := c.send(f)
 	if errors.Is(err, io.EOF) {
 		return nil // Recv returns the cause
 	}

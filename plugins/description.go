@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,11 +64,14 @@ func checkDescription(s *Spec, d *toolproto.Description) error {
 			return fmt.Errorf("duplicate tool %q", cleanLine(t.Name))
 		}
 		seen[t.Name] = true
+		if t.AsksModel && s.Manifest.Model.MaxTokens == 0 {
+			return fmt.Errorf(`tool %q asks the model, but the manifest in %s grants none, such as "model": {"maxTokens": 1000}`, cleanLine(t.Name), SpecFile)
+		}
 		if err := checkTool(t); err != nil {
 			return fmt.Errorf("tool %q: %w", cleanLine(t.Name), err)
 		}
 	}
-	return checkNames(d)
+	return cmp.Or(checkNames(d), checkHooks(s, d))
 }
 
 func checkTool(t *toolproto.Tool) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ const contextTime = 5 * time.Second
 // ContextSources returns the context sources of the plugins with a context
 // budget, one per plugin.
 func (h *Host) ContextSources() []core.ContextSource {
-	var list []core.ContextSource
+	list := slices.Clone(h.files)
 	for _, p := range h.Plugins() {
 		if p.Spec().Context != nil {
 			list = append(list, &contextSource{p})
@@ -75,7 +76,7 @@ func (s *contextSource) Context(ctx context.Context, req core.ContextRequest) ([
 // context queries one source.
 func (p *Plugin) context(ctx context.Context, source string, tokens int, req core.ContextRequest) (string, error) {
 	ask := &toolproto.ContextRequest{
-		Source: source, Input: req.Input.Text(), MaxTokens: int64(tokens), Session: sessionInfo(req.Session), Files: req.Files, Errors: req.Errors,
+		Source: source, Input: req.Input.Text(), MaxTokens: int64(tokens), Session: p.sessionInfo(req.Session), Files: req.Files, Errors: req.Errors,
 	}
 	for name, n := range req.Sections {
 		if ask.Sections == nil {
@@ -129,7 +130,7 @@ func (h *Host) Commands() []Command {
 // Run runs the command.
 func (c Command) Run(ctx context.Context, session core.SessionInfo, args string) (Reply, error) {
 	first := &toolproto.HostFrame{Frame: &toolproto.HostFrame_Command{Command: &toolproto.CommandRequest{
-		Name: c.Name, Args: args, Session: sessionInfo(session),
+		Name: c.Name, Args: args, Session: c.plugin.sessionInfo(session),
 	}}}
 	res, err := c.plugin.converse(ctx, first, callbacks{})
 	if err != nil {

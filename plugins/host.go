@@ -37,10 +37,15 @@ type Options struct {
 	// the plugin's name, serves one of them.
 	Bundled        []sdk.Plugin
 	BundledCommand []string
+	// BundledLimits are those of bundled plugins by name, where Limits are not.
+	BundledLimits map[string]Limits
 	// Disabled are the names of disabled plugins.
 	Disabled []string
 
 	Workspace string // the workspace, $WORKSPACE in manifests
+	// Worktrees is the directory of copies of the workspace, in which sessions may work;
+	// a plugin that reads the workspace reads it, too. It need not exist.
+	Worktrees string
 	UserHome  string // the user's home directory, $HOME in manifests
 	// Sandbox is how processes are confined to their manifests.
 	Sandbox sandbox.Mode
@@ -60,6 +65,16 @@ type Options struct {
 	Idle         time.Duration // after which an unused process is stopped; 0 = 5 min, negative = never
 	Watch        time.Duration // between checks for changed files; 0 = 1 s, negative = only on calls
 
+	// Secret looks up a secret setting of a plugin, "" if it is not set; nil has none.
+	Secret func(plugin, key string) string
+	// Sample asks the model of a session for a plugin; nil refuses.
+	Sample Sampler
+
+	// Bundles are the installed bundles that are used, and BrokenBundles the errors of
+	// others, see [Bundles].
+	Bundles       []Installed
+	BrokenBundles []error
+
 	Version string // of the agent
 	Clock   func() time.Time
 	Logger  *slog.Logger
@@ -74,6 +89,7 @@ type Host struct {
 	logs         string
 	agentHome    string
 	workspace    string
+	worktrees    string
 	home         string
 	sandbox      sandbox.Mode
 	masked       []string
@@ -86,6 +102,8 @@ type Host struct {
 	watchEvery   time.Duration
 	version      string
 	clock        func() time.Time
+	settings     settings
+	sample       Sampler
 	logger       *slog.Logger
 	started      func(plugin string, took time.Duration, err error) // may be nil
 
@@ -93,9 +111,12 @@ type Host struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	files []core.ContextSource // of bundles
+
 	mu      sync.Mutex
 	plugins []*Plugin
 	broken  []*Error
+	lost    []Hook // of plugins that cannot be used
 	watched bool
 	closed  bool
 }
@@ -103,12 +124,14 @@ type Host struct {
 // Open returns a host. It reads the plugin.json of each plugin, and starts none.
 func Open(ctx context.Context, o Options) *Host {
 	h := &Host{
-		supervisor: o.Supervisor, agentHome: o.Home, workspace: o.Workspace, home: o.UserHome, sandbox: o.Sandbox, masked: o.Masked, environ: o.Environ,
+		supervisor: o.Supervisor, agentHome: o.Home, workspace: o.Workspace, worktrees: o.Worktrees, home: o.UserHome, sandbox: o.Sandbox, masked: o.Masked, environ: o.Environ,
 		limits:       o.Limits.or(Limits{MemoryMiB: 1024, Processes: 512, CPUSeconds: 3600}),
 		startTimeout: cmp.Or(o.StartTimeout, 10*time.Second), callTimeout: cmp.Or(o.CallTimeout, 2*time.Minute),
 		idle: cmp.Or(o.Idle, 5*time.Minute), watchEvery: cmp.Or(o.Watch, time.Second),
 		version: o.Version, clock: o.Clock, logger: o.Logger, started: o.Started,
 	}
+	h.sample = o.Sample
+	h.settings = settings{home: o.Home, secret: o.Secret}
 	if h.environ == nil {
 		h.environ = os.Environ()
 	}
@@ -125,13 +148,25 @@ func Open(ctx context.Context, o Options) *Host {
 		h.cache.dir, h.logs = cacheDir(o.Home), LogDir(o.Home)
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
+	for _, err := range o.BrokenBundles {
+		if e := (*Error)(nil); errors.As(err, &e) && !slices.Contains(o.Disabled, e.Plugin) {
+			h.broken = append(h.broken, e)
+		}
+	}
+	for _, b := range o.Bundles {
+		if source := b.ContextSource(); source != nil {
+			h.files = append(h.files, source)
+		}
+	}
 	for _, f := range find(ctx, o) {
 		if slices.Contains(o.Disabled, f.name) {
 			continue
 		}
 		err := f.err
 		if err == nil {
-			err = h.add(ctx, f)
+			if err = h.add(ctx, f); err != nil {
+				h.lose(f, err)
+			}
 		}
 		if err != nil {
 			h.broken = append(h.broken, &Error{f.name, err})
@@ -155,14 +190,15 @@ type found struct {
 	scope  Scope
 	dir    string
 	origin origin
-	err    error // why it cannot be used
+	hooks  []string // points that the user approved hooks at
+	err    error    // why it cannot be used
 }
 
 // find lists the plugins, in the order of the scopes.
 func find(ctx context.Context, o Options) []found {
 	var list []found
 	for _, b := range o.Bundled {
-		list = append(list, foundBundled(b, o.BundledCommand))
+		list = append(list, foundBundled(b, o))
 	}
 	if o.Home != "" {
 		store := bundle.Open(storeDir(o.Home), bundle.Options{})
@@ -171,14 +207,22 @@ func find(ctx context.Context, o Options) []found {
 			list = append(list, found{name: filepath.Base(store.LockFile()), scope: User, err: err})
 		}
 		for _, e := range entries {
-			list = append(list, found{name: e.Name, scope: User, dir: store.Path(e.Name), origin: &installed{store, e.Name}})
+			t := termsOf(e)
+			if t.NoProgram {
+				continue
+			}
+			list = append(list, found{name: e.Name, scope: User, dir: store.Path(e.Name), origin: &installed{store, e.Name}, hooks: t.Manifest.Hooks})
 		}
 		links, err := readLinks(o.Home)
 		if err != nil {
 			list = append(list, found{name: linksFile, scope: Linked, err: err})
 		}
 		for _, l := range links {
-			list = append(list, found{name: l.Name, scope: Linked, dir: l.Dir, origin: &linked{name: l.Name, dir: l.Dir, approved: l.Manifest}})
+			f := found{name: l.Name, scope: Linked, dir: l.Dir, origin: &linked{name: l.Name, dir: l.Dir, approved: l.Manifest}}
+			if l.Manifest != nil {
+				f.hooks = l.Manifest.Hooks
+			}
+			list = append(list, f)
 		}
 	}
 	if o.Project != "" {
@@ -206,14 +250,15 @@ func findProject(dir string) (list []found) {
 			continue
 		}
 		at := filepath.Join(dir, e.Name())
-		list = append(list, found{name: e.Name(), scope: Project, dir: at, origin: &project{at}})
+		s, _ := ReadSpec(at) // add reports the error
+		list = append(list, found{name: e.Name(), scope: Project, dir: at, origin: &project{at}, hooks: s.Manifest.Hooks})
 	}
 	return list
 }
 
 // foundBundled describes a bundled plugin within this process, as its code is
 // part of the agent. Its tools run in a separate process, like any other's.
-func foundBundled(p sdk.Plugin, command []string) found {
+func foundBundled(p sdk.Plugin, o Options) found {
 	f := found{name: p.Name, scope: Bundled}
 	server, err := sdk.NewServer(p)
 	if err != nil {
@@ -221,20 +266,20 @@ func foundBundled(p sdk.Plugin, command []string) found {
 		return f
 	}
 	defer server.Close()
-	desc, err := server.Describe(context.Background(), &toolproto.DescribeRequest{})
-	if err != nil || len(command) == 0 {
+	desc, err := server.Describe(context.Background(), describeRequest(o.Version))
+	if err != nil || len(o.BundledCommand) == 0 {
 		f.err = errors.Join(err, errors.New("no command to serve it"))
 		return f
 	}
 	m := p.Manifest
 	spec := Spec{
 		Name: p.Name, Version: p.Version, Protocol: toolproto.Version, Summary: p.Summary,
-		Manifest: Manifest{Read: m.Read, Write: m.Write, Network: m.Network, Exec: m.Exec, Env: m.Env, Secrets: m.Secrets}, Dynamic: p.Dynamic != nil,
+		Manifest: Manifest{Read: m.Read, Write: m.Write, Network: m.Network, Exec: m.Exec, Env: m.Env, Secrets: m.Secrets, Limits: o.BundledLimits[p.Name]}, Dynamic: p.Dynamic != nil,
 	}
 	if len(desc.Contexts) > 0 {
 		spec.Context = &ContextBudget{MaxTokens: bundledContextTokens}
 	}
-	argv := append(slices.Clone(command), p.Name)
+	argv := append(slices.Clone(o.BundledCommand), p.Name)
 	f.dir = filepath.Dir(argv[0])
 	f.origin = &builtIn{loaded{spec: spec, dir: f.dir, argv: argv, hash: "bundled-" + p.Name, desc: desc}}
 	f.err = checkDescription(&spec, desc)
@@ -250,7 +295,7 @@ func (h *Host) add(ctx context.Context, f found) error {
 	p.mu.Lock()
 	err := p.refresh(ctx)
 	if err == nil {
-		p.log.secrets = h.secrets(p.now.spec.Manifest)
+		p.log.secrets = append(h.secrets(p.now.spec.Manifest), p.secretSettings()...)
 	}
 	p.mu.Unlock()
 	if err != nil {
@@ -307,6 +352,20 @@ func (h *Host) Plugins() []*Plugin {
 		h.wg.Go(h.watch)
 	}
 	return slices.Clone(h.plugins)
+}
+
+// Running reports which of the usable plugins have a process.
+func (h *Host) Running() map[string]bool {
+	h.mu.Lock()
+	list := slices.Clone(h.plugins)
+	h.mu.Unlock()
+	all := map[string]bool{}
+	for _, p := range list {
+		p.mu.Lock()
+		all[p.name] = p.inst != nil
+		p.mu.Unlock()
+	}
+	return all
 }
 
 // Store returns the store of the plugins in the host's home.

@@ -98,6 +98,8 @@ func servePlugin(mode string) {
 		p.Extensions[0], p.Extensions[1] = p.Extensions[1], p.Extensions[0]
 	case "message too large":
 		serveRaw(p, nil)
+	case "author":
+		p.Extensions = authorExtensions()
 	case "dynamic":
 		p.Dynamic = func(ctx context.Context, offer func(...sdk.Extension) error) {
 			more := sdk.Tool("more", "More.", func(*sdk.Context, struct{}) (string, error) { return "more", nil })
@@ -316,6 +318,10 @@ func attempt(in misbehavior) (string, error) {
 			all = append(all, bytes.Repeat([]byte("x"), 1<<20))
 		}
 		return fmt.Sprint(len(all)), nil
+	case "lack a thread": // as Go's runtime ends where the C library makes none
+		fmt.Fprint(os.Stderr, "runtime/cgo: pthread_create failed: Resource temporarily unavailable\nSIGABRT: abort\nrip    0x7f\n\ngs     0x0\n")
+		os.Exit(2)
+		return "", nil
 	case "use processes":
 		for range 900 {
 			cmd := exec.Command("sleep", "60")

@@ -198,9 +198,12 @@ func (i *instance) readOutput(log io.Writer) {
 func (i *instance) describe(ctx context.Context, version string) (*toolproto.Description, error) {
 	bounded, cancel := context.WithTimeout(ctx, describeTime)
 	defer cancel()
-	d, err := i.client.Describe(bounded, &toolproto.DescribeRequest{HostVersion: version})
+	d, err := i.client.Describe(bounded, describeRequest(version))
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		return nil, &startFault{fmt.Sprintf("it did not answer on its socket within %s", describeTime)}
+	}
+	if status.Code(err) == codes.FailedPrecondition { // it needs a newer host
+		return nil, &startFault{cleanLine(status.Convert(err).Message())}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot get its description: %w", err)
@@ -208,11 +211,18 @@ func (i *instance) describe(ctx context.Context, version string) (*toolproto.Des
 	return d, nil
 }
 
+// describeRequest tells a plugin what this host can do.
+func describeRequest(version string) *toolproto.DescribeRequest {
+	return &toolproto.DescribeRequest{HostVersion: version, Features: features}
+}
+
+var features = []string{toolproto.FeatureHooks, toolproto.FeatureSettings, toolproto.FeatureQuestions, toolproto.FeatureModel}
+
 // probe reports whether the plugin responds.
 func (i *instance) probe(version string) bool {
 	ctx, cancel := context.WithTimeout(i.alive, probeTime)
 	defer cancel()
-	_, err := i.client.Describe(ctx, &toolproto.DescribeRequest{HostVersion: version})
+	_, err := i.client.Describe(ctx, describeRequest(version))
 	return err == nil
 }
 

@@ -36,3 +36,21 @@ func TestLinkedManifestCannotGrow(t *testing.T) {
 	link()
 	only(t, open(t, pl.options()))
 }
+
+// TestLinkedSources: a file that the command does not name, such as a module that the
+// program imports, is also one of the plugin.
+func TestLinkedSources(t *testing.T) {
+	pl := newPlace(t)
+	dir := pl.link(t, "good", "good:good", nil)
+	p := only(t, open(t, pl.options()))
+	pid := mustPid(t, p)
+	if again := mustPid(t, p); again != pid {
+		t.Errorf("restarted without a change: %s, was %s", again, pid)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "imported.py"), []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if again := mustPid(t, p); again == pid {
+		t.Error("the call went to the old process")
+	}
+}

@@ -27,6 +27,7 @@ type logFile struct {
 	path    string // "" = no file
 	now     func() time.Time
 	secrets []string
+	also    io.Writer // gets the lines, too; may be nil
 
 	mu      sync.Mutex
 	file    *os.File
@@ -78,6 +79,9 @@ func (l *logFile) line(text string) {
 	if cause().MatchString(text) {
 		l.cause, l.since = text, 0
 	}
+	if l.also != nil {
+		fmt.Fprintln(l.also, text)
+	}
 	if l.path == "" {
 		return
 	}
@@ -117,7 +121,7 @@ func (l *logFile) open(need int64) error {
 
 // cause matches the line by which a language's runtime reports a crash; a stack
 // trace follows it.
-var cause = lazy.Regexp(`^(panic|fatal error|[A-Za-z.]*(Error|Exception)): `)
+var cause = lazy.Regexp(`^(panic|fatal error|runtime/cgo|[A-Za-z.]*(Error|Exception)): `)
 
 // lastOutput returns the last relevant line, as a suffix for an error message.
 func (l *logFile) lastOutput() string {

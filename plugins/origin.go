@@ -204,7 +204,7 @@ type linked struct {
 
 	mu    sync.Mutex
 	spec  string   // stamp of the plugin.json that files were read from
-	files []string // that the command names
+	files []string // that the command names, such as the built program
 }
 
 func (o *linked) stamp() string {
@@ -221,7 +221,7 @@ func (o *linked) stamp() string {
 			}
 		}
 	}
-	return spec + stampOf(o.files...)
+	return spec + stampOf(o.files...) + SourceStamp(o.dir, "")
 }
 
 func (o *linked) load(context.Context) (loaded, error) {

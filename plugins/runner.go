@@ -162,7 +162,8 @@ func describeExit(e proc.Exit) string {
 
 var (
 	lacksMemory    = lazy.Regexp(`(?i)out of memory|cannot allocate memory|MemoryError|bad_alloc|ENOMEM`)
-	lacksProcesses = lazy.Regexp(`(?i)resource temporarily unavailable|EAGAIN|failed to create new OS thread|can't start new thread`)
+	lacksProcesses = lazy.Regexp(`(?i)resource temporarily unavailable|EAGAIN`)
+	lacksThread    = lazy.Regexp(`(?i)pthread_create failed|failed to create new OS thread|can't start new thread`)
 )
 
 // limit returns which limit a process with this last output and this end exceeded, as
@@ -171,16 +172,23 @@ func (c *child) limit(last string) string {
 	if c.spec.Sandbox == nil {
 		return ""
 	}
-	text := "; it may use %s: if it needs more, set limits.%s in its manifest or plugins.%[2]s in the settings"
-	switch l := c.spec.Sandbox.Limits; {
+	l := c.spec.Sandbox.Limits
+	memory := fmt.Sprintf("%d MiB of memory (limits.memoryMb)", l.Memory>>20)
+	processes := fmt.Sprintf("%d processes and threads (limits.processes)", l.Processes)
+	may := ""
+	switch {
 	case lacksMemory().MatchString(last):
-		return fmt.Sprintf(text, fmt.Sprintf("%d MiB of memory", l.Memory>>20), "memoryMb")
+		may = memory
+	case lacksThread().MatchString(last): // the C library does not tell which one
+		may = memory + " and " + processes
 	case lacksProcesses().MatchString(last):
-		return fmt.Sprintf(text, fmt.Sprintf("%d processes and threads", l.Processes), "processes")
+		may = processes
 	case c.exit.Signal == "SIGXCPU", c.exit.Signal == "SIGKILL" && c.exit.Duration >= l.CPU/4:
-		return fmt.Sprintf(text, fmt.Sprintf("%d seconds of processor time", l.CPU/time.Second), "cpuSeconds")
+		may = fmt.Sprintf("%d seconds of processor time (limits.cpuSeconds)", l.CPU/time.Second)
+	default:
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("; it may use %s: if it needs more, set limits in its manifest or plugins.* in the settings", may)
 }
 
 // Kill implements [runner.Runner]. It does nothing: the instance stops the

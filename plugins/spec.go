@@ -2,6 +2,7 @@ package plugins
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +20,7 @@ import (
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
+	"github.com/seed-009c0928/agent/plugins/bundles"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
@@ -39,6 +41,8 @@ type Spec struct {
 	Manifest Manifest `json:"manifest,omitzero"`
 	// Context allows the plugin to add context to inputs.
 	Context *ContextBudget `json:"context,omitempty"`
+	// Settings is the JSON Schema of what the user can set for the plugin.
+	Settings json.RawMessage `json:"settings,omitempty"`
 	// Dynamic allows the tools to change while the process runs.
 	Dynamic bool `json:"dynamic,omitempty"`
 	// Checksums are the SHA-256 in hex of all files of the plugin except this
@@ -55,7 +59,24 @@ type Manifest struct {
 	Env     []string `json:"env,omitempty"`     // names of environment variables to pass
 	Secrets []string `json:"secrets,omitempty"` // the same, with values redacted in its output
 	Limits  Limits   `json:"limits,omitzero"`
+	// Hooks are the points of all sessions at which its hooks run: PreToolUse …
+	Hooks []string `json:"hooks,omitempty"`
+	// Model is how much its tools may ask the model of the session.
+	Model ModelBudget `json:"model,omitzero"`
 }
+
+// ModelBudget bounds what a plugin asks the model.
+type ModelBudget struct {
+	MaxTokens int `json:"maxTokens"`          // of an answer
+	Requests  int `json:"requests,omitempty"` // of one call; 0 = 5
+}
+
+// Bounds of a plugin's requests to the model.
+const (
+	maxModelTokens   = 64_000
+	maxModelRequests = 100
+	modelRequests    = 5
+)
 
 // Limits bound what the process of a plugin uses. Zero is the user's setting.
 type Limits struct {
@@ -96,18 +117,22 @@ var (
 )
 
 // reserved are the names of the agent's own toolsets, and of the bundled plugins.
-var reserved = []string{"builtin", "host", "subagent", "subagents", "mcp", "skill", "skills", "agent", "web", "graph"}
+var reserved = []string{"builtin", "host", "subagent", "subagents", "mcp", "skill", "skills", "agent", "web", "graph", "lsp"}
 
 // maxSpec bounds plugin.json, in bytes.
 const maxSpec = 1 << 20
 
-// ReadSpec reads the plugin.json in a folder.
+// errNoSpec is wrapped by the error of ReadSpec for a folder without a plugin.json.
+var errNoSpec = errors.New("it has no")
+
+// ReadSpec reads the plugin.json in a folder. In one of Agent Plugins, it is the
+// extension of this program, with the name, version and description of the plugin.
 func ReadSpec(dir string) (Spec, error) {
 	file := filepath.Join(dir, SpecFile)
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Spec{}, fmt.Errorf("%s is not a plugin: it has no %s", dir, SpecFile)
+		return Spec{}, fmt.Errorf("%s is not a plugin: %w %s", dir, errNoSpec, SpecFile)
 	case err != nil:
 		return Spec{}, err
 	case !info.Mode().IsRegular() || info.Size() > maxSpec:
@@ -127,6 +152,11 @@ func parseSpec(name string, data []byte) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
+	if own, ok, err := extension(name, data); err != nil {
+		return Spec{}, err
+	} else if ok {
+		doc = own
+	}
 	var s Spec
 	if err := doc.Decode(&s); err != nil {
 		return Spec{}, err
@@ -135,6 +165,42 @@ func parseSpec(name string, data []byte) (Spec, error) {
 		return Spec{}, err
 	}
 	return s, nil
+}
+
+// extension returns the section of this program in an Agent Plugins manifest, as a
+// plugin.json.
+func extension(name string, data []byte) (*jsonpos.Document, bool, error) {
+	var m struct {
+		Schema, Name, Version, Description string
+		Extensions                         map[string]map[string]json.RawMessage
+	}
+	var schema struct {
+		Schema string `json:"$schema"`
+	}
+	if json.Unmarshal(data, &schema) != nil || !strings.HasPrefix(schema.Schema, bundles.SchemaAgents) {
+		return nil, false, nil
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, false, fmt.Errorf("%s: %w", name, err)
+	}
+	own := m.Extensions[bundles.Extension]
+	if own == nil {
+		return nil, false, fmt.Errorf("%s is not a plugin with a program: %w extensions.%q in", name, errNoSpec, bundles.Extension)
+	}
+	for key, value := range map[string]string{"name": m.Name, "version": m.Version, "summary": m.Description} {
+		if own[key] == nil && value != "" {
+			own[key], _ = json.Marshal(value) // a string
+		}
+	}
+	for _, key := range []string{"userConfig", "hooks", "commands", "agents"} { // of the bundle
+		delete(own, key)
+	}
+	text, err := json.Marshal(own)
+	if err != nil {
+		return nil, false, err
+	}
+	doc, err := jsonpos.Parse(name+" (extensions)", text)
+	return doc, true, err
 }
 
 // check returns the first error.
@@ -154,6 +220,9 @@ func (s *Spec) check(doc *jsonpos.Document) error {
 		return doc.Errorf("/command", `such as {"linux/amd64": ["./weather"], "*": ["python3", "./weather.py"]}`, "missing command")
 	case s.Context != nil && (s.Context.MaxTokens < 1 || s.Context.MaxTokens > maxContextTokens):
 		return doc.Errorf("/context/maxTokens", "", "expected 1 to %d", maxContextTokens)
+	}
+	if _, err := bundles.SettingsOf(s.Name, s.Settings); err != nil {
+		return doc.Errorf("/settings", "", "%v", err)
 	}
 	return cmp.Or(s.checkCommand(doc), s.Manifest.check(doc), s.checkSums(doc))
 }
@@ -199,6 +268,14 @@ func (m *Manifest) check(doc *jsonpos.Document) error {
 	} {
 		if n[0] != 0 && (n[0] < n[1] || n[0] > n[2]) {
 			return doc.Errorf("/manifest/limits/"+name, "", "expected %d to %d", n[1], n[2])
+		}
+	}
+	if b := m.Model; b.MaxTokens < 0 || b.MaxTokens > maxModelTokens || b.Requests < 0 || b.Requests > maxModelRequests || b.Requests > 0 && b.MaxTokens == 0 {
+		return doc.Errorf("/manifest/model", "", "expected at most %d maxTokens and %d requests", maxModelTokens, maxModelRequests)
+	}
+	for i, point := range m.Hooks {
+		if !slices.Contains(hookPoints, point) {
+			return doc.Errorf(fmt.Sprintf("/manifest/hooks/%d", i), "use one of "+strings.Join(hookPoints, ", "), "unknown point for hooks %q", point)
 		}
 	}
 	for i, h := range m.Network {
@@ -285,6 +362,10 @@ func (m Manifest) Lines() []string {
 	add("see the environment variables", m.Env)
 	add("get the secrets", m.Secrets)
 	add("use", m.Limits.lines())
+	add("run hooks in all sessions at", m.Hooks)
+	if b := m.Model; b.MaxTokens > 0 {
+		lines = append(lines, fmt.Sprintf("ask the model, at your cost: %d times a call, at most %d tokens each", cmp.Or(b.Requests, modelRequests), b.MaxTokens))
+	}
 	if len(lines) == 0 {
 		lines = []string{"nothing but compute: no network, no environment variables"}
 	}
@@ -329,6 +410,11 @@ func (m Manifest) beyond(other Manifest) []string {
 	add("network", m.Network, other.Network)
 	add("env", m.Env, other.Env)
 	add("secret", m.Secrets, other.Secrets)
+	add("hooks at", m.Hooks, other.Hooks)
+	mine, theirs := m.Model, other.Model
+	if mine.MaxTokens > 0 && (mine.MaxTokens > theirs.MaxTokens || cmp.Or(mine.Requests, modelRequests) > cmp.Or(theirs.Requests, modelRequests)) {
+		more = append(more, fmt.Sprintf("ask the model %d times a call, for %d tokens each", cmp.Or(mine.Requests, modelRequests), mine.MaxTokens))
+	}
 	if m.Exec && !other.Exec {
 		more = append(more, "exec")
 	}

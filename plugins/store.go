@@ -2,6 +2,7 @@ package plugins
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ import (
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
+	"github.com/seed-009c0928/agent/plugins/bundles"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
@@ -48,14 +50,20 @@ type Candidate struct {
 	Tree    bundle.Tree
 	Before  *Spec           // the installed plugin of that name; may be nil
 	Changes []bundle.Change // of its files against Before
+	// Bundle is all that the plugin holds. Without a program, Spec has only a name,
+	// version and summary.
+	Bundle  *bundles.Bundle
+	Former  *bundles.Bundle       // of Before; may be nil
+	LeftOut []bundle.RefusedError // links and the like
+	Entry   json.RawMessage       // of a marketplace
 
 	store *Store
 	stage *bundle.Stage
 }
 
-// Prepare assembles a plugin from a folder, an archive, or a Go package
-// PATH[@VERSION]. A folder that is a Go module is built with the go command,
-// which does not run any of its code.
+// Prepare assembles a plugin from a folder, an archive, a repository (OWNER/REPO[@REF]
+// or URL[#FOLDER]), npm:NAME[@VERSION], NAME@MARKETPLACE, or a Go package PATH[@VERSION]. A folder that is
+// a Go module is built with the go command, which does not run any of its code.
 func (s *Store) Prepare(ctx context.Context, source string) (_ *Candidate, err error) {
 	c := &Candidate{store: s}
 	if c.stage, err = s.files.Stage(ctx); err != nil {
@@ -72,12 +80,17 @@ func (s *Store) Prepare(ctx context.Context, source string) (_ *Candidate, err e
 		err = c.fromFolder(ctx, source)
 	case statErr == nil:
 		err = c.fromArchive(ctx, source)
+	case listed().MatchString(source):
+		err = c.fromMarketplace(ctx, source)
+	case remote(source):
+		err = c.fetch(ctx, source)
 	case looksLikePackage(source):
 		err = c.fromPackage(ctx, source)
-	case strings.Contains(source, "://"):
-		err = fmt.Errorf("%s: URLs are not supported: download the archive and add the file", source)
 	default:
-		err = fmt.Errorf("%s: no such folder or archive, and not a Go package such as example.org/weather@latest", source)
+		err = fmt.Errorf("%s: no such folder or archive, and no OWNER/REPO, URL, npm:NAME or Go package such as example.org/weather@latest", source)
+	}
+	if err == nil {
+		err = c.restage(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -90,18 +103,11 @@ func (c *Candidate) fromFolder(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	spec, err := ReadSpec(dir)
-	if err != nil {
-		return err
-	}
 	c.Source = bundle.Source{Kind: "folder", Location: dir}
 	if err := c.stage.AddFolder(ctx, dir); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
-		return nil
-	}
-	program, err := spec.program(c.stage.Root())
+	program, err := goProgram(dir, c.stage.Root())
 	if err != nil || program == "" {
 		return err
 	}
@@ -217,20 +223,17 @@ func (s *Store) runGo(ctx context.Context, dir string, stdout io.Writer, args ..
 // examine reads the assembled plugin, and the one that it would replace.
 func (c *Candidate) examine(ctx context.Context) (err error) {
 	root := c.stage.Root()
-	if c.Spec, err = ReadSpec(root); err != nil {
-		return err
-	}
-	argv, err := c.Spec.argv(root)
-	if err == nil {
-		err = checkProgram(argv[0])
-	}
-	if err != nil {
-		return c.wrap(err)
-	}
-	if len(c.Spec.Checksums) > 0 {
-		if err := verifySums(ctx, root, c.Spec); err != nil {
-			return c.wrap(err)
+	if c.Bundle, err = bundles.Read(root, nameOf(c.Source), c.Entry); err != nil {
+		if _, spec := ReadSpec(root); errors.Is(err, bundles.ErrNone) || !errors.Is(spec, errNoSpec) {
+			err = cmp.Or(spec, err)
 		}
+		return errors.New(strings.NewReplacer(root+string(filepath.Separator), "", root, c.From()).Replace(err.Error()))
+	}
+	for _, r := range c.LeftOut {
+		c.Bundle.Unusable = append(c.Bundle.Unusable, bundles.Unusable{Kind: "file", Name: r.Path, Reason: r.Reason})
+	}
+	if c.Spec, err = c.program(ctx); err != nil {
+		return err
 	}
 	if c.Tree, err = c.stage.Tree(ctx); err != nil {
 		return err
@@ -243,12 +246,37 @@ func (c *Candidate) examine(ctx context.Context) (err error) {
 		return err
 	}
 	c.Changes = bundle.Compare(bundle.Tree{Hash: entry.Tree, Files: entry.Files}, c.Tree)
+	t := termsOf(entry)
+	c.Former, _ = bundles.Read(c.store.files.Path(c.Spec.Name), c.Spec.Name, t.Entry) // if it is unreadable, everything is new
 	before, err := ReadSpec(c.store.files.Path(c.Spec.Name))
 	if err != nil {
-		before = Spec{Name: c.Spec.Name} // it is unreadable: treat everything as new
+		before = Spec{Name: c.Spec.Name, Version: t.Version} // it is unreadable: treat everything as new
 	}
 	c.Before = &before
 	return nil
+}
+
+// program reads and checks the plugin's program, if it has one.
+func (c *Candidate) program(ctx context.Context) (Spec, error) {
+	root, b := c.stage.Root(), c.Bundle
+	if !b.Program {
+		return Spec{Name: b.Name, Version: b.Version, Summary: b.Summary}, nil
+	}
+	spec, err := ReadSpec(root)
+	if err != nil {
+		return spec, err
+	}
+	argv, err := spec.argv(root)
+	if err == nil {
+		err = checkProgram(argv[0])
+	}
+	if err == nil && len(spec.Checksums) > 0 {
+		err = verifySums(ctx, root, spec)
+	}
+	if err != nil {
+		return spec, &Error{spec.Name, err}
+	}
+	return spec, nil
 }
 
 func (c *Candidate) notLinked() error {
@@ -263,7 +291,12 @@ func (c *Candidate) wrap(err error) error { return &Error{c.Spec.Name, err} }
 
 // Visible returns the directories that the plugin reads besides what its manifest
 // says: the installation of its program.
-func (c *Candidate) Visible(home string) []string { return c.Spec.Visible(c.stage.Root(), home) }
+func (c *Candidate) Visible(home string) []string {
+	if !c.Bundle.Program {
+		return nil
+	}
+	return c.Spec.Visible(c.stage.Root(), home)
+}
 
 // From returns the source, in the form that Prepare takes.
 func (c *Candidate) From() string { return sourceText(c.Source) }
@@ -291,6 +324,9 @@ func (c *Candidate) NewPermissions() []string {
 // description, and installs it. Call it only after the user approved. It also
 // returns how the description differs from the previous one.
 func (c *Candidate) Install(ctx context.Context, h *Host) (desc *toolproto.Description, diff []string, err error) {
+	if !c.Bundle.Program {
+		return nil, nil, c.place(ctx)
+	}
 	trial := h.newPlugin(found{name: c.Spec.Name, scope: User, origin: &staged{c.stage.Root(), c.Tree.Hash}})
 	desc, err = trial.describe(ctx)
 	if err = errors.Join(err, trial.Close()); err != nil {
@@ -303,15 +339,20 @@ func (c *Candidate) Install(ctx context.Context, h *Host) (desc *toolproto.Descr
 			}
 		}
 	}
-	terms, err := json.Marshal(c.Spec)
+	return desc, diff, c.place(ctx)
+}
+
+// place installs the files with the user's consent.
+func (c *Candidate) place(ctx context.Context) error {
+	text, err := json.Marshal(terms{Spec: c.Spec, Pieces: true, NoProgram: !c.Bundle.Program, Entry: c.Entry})
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	_, err = c.stage.Install(ctx, bundle.Install{
 		Name: c.Spec.Name, Tree: c.Tree.Hash, Source: c.Source, Replace: c.Before != nil,
-		Consent: &bundle.Consent{Tree: c.Tree.Hash, Given: time.Now(), Terms: terms},
+		Consent: &bundle.Consent{Tree: c.Tree.Hash, Given: time.Now(), Terms: text},
 	})
-	return desc, diff, err
+	return err
 }
 
 // staged is the origin of a plugin that is being installed.
@@ -336,14 +377,6 @@ func (s *Store) Source(ctx context.Context, name string) (string, error) {
 		return "", &Error{name, err}
 	}
 	return sourceText(entry.Source), nil
-}
-
-// sourceText returns a source in the form that Prepare takes.
-func sourceText(s bundle.Source) string {
-	if s.Kind == "go" {
-		return s.Location + "@" + s.Ref
-	}
-	return s.Location
 }
 
 // Remove removes an installed plugin with its files, or the link to a linked
@@ -389,6 +422,19 @@ func (s *Store) Link(ctx context.Context, dir string) (Spec, error) {
 	}
 	return l.spec, s.changeLinks(ctx, func(links map[string]link) {
 		links[l.spec.Name] = link{l.spec.Name, l.dir, &l.spec.Manifest}
+	})
+}
+
+// Linked reports whether a folder is linked, with all that its plugin.json asks for.
+func (s *Store) Linked(dir string) bool {
+	dir = sandbox.Resolve(dir)
+	spec, err := ReadSpec(dir)
+	if err != nil {
+		return false
+	}
+	links, err := readLinks(s.home)
+	return err == nil && slices.ContainsFunc(links, func(l link) bool {
+		return l.Dir == dir && l.Name == spec.Name && (l.Manifest == nil || len(spec.Manifest.beyond(*l.Manifest)) == 0)
 	})
 }
 

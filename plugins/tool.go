@@ -41,6 +41,9 @@ func (t *tool) Definition() core.ToolDefinition { return t.def }
 // template does not fit the arguments, the access is unknown.
 func (t *tool) Access(_ context.Context, call *core.Call) ([]core.Access, error) {
 	list := []core.Access{{Scope: core.ScopePlugin, Resource: t.plugin.name + "/" + t.def.Name}}
+	if t.spec.AsksModel {
+		list = append(list, core.Access{Scope: core.ScopePlugin, Resource: t.plugin.name + "/model"})
+	}
 	if len(t.spec.Access) == 0 {
 		return list, nil
 	}
@@ -110,19 +113,27 @@ func resourcesAt(v any, pointer string) (texts []string, ok bool) {
 // Run implements [core.Tool].
 func (t *tool) Run(ctx context.Context, call *core.Call) (core.Result, error) {
 	first := &toolproto.HostFrame{Frame: &toolproto.HostFrame_Call{Call: &toolproto.Call{
-		Id: call.ID, Tool: t.def.Name, Args: call.Args, Session: sessionInfo(call.Session),
+		Id: call.ID, Tool: t.def.Name, Args: call.Args, Session: t.plugin.sessionInfo(call.Session),
 	}}}
 	p := t.plugin
+	requests := 0
 	return p.converse(ctx, first, callbacks{
 		output: call.Output, progress: call.Progress,
+		form: func(ctx context.Context, q *toolproto.Ask) *toolproto.Answer { return p.form(ctx, call, q) },
+		sample: func(ctx context.Context, s *toolproto.Sample) *toolproto.Sampled {
+			requests++
+			return t.sample(ctx, call, s, requests)
+		},
 		ask: func(ctx context.Context, c *toolproto.Confirm) *toolproto.ConfirmAnswer {
 			return p.confirm(ctx, call, c)
 		},
 	})
 }
 
-func sessionInfo(s core.SessionInfo) *toolproto.SessionInfo {
-	return &toolproto.SessionInfo{Id: s.ID, Workspace: s.Dir, AgentPath: s.AgentPath}
+// sessionInfo describes a session to the plugin, and adds what the user set for it.
+func (p *Plugin) sessionInfo(s core.SessionInfo) *toolproto.SessionInfo {
+	values, _ := p.settings() // converse reports the error
+	return &toolproto.SessionInfo{Id: s.ID, Workspace: s.Dir, AgentPath: s.AgentPath, Settings: values}
 }
 
 // confirm asks the user a plugin's question, naming the plugin.

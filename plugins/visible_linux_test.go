@@ -99,8 +99,9 @@ func TestLimits(t *testing.T) {
 			limits     map[string]any
 			only       sandbox.Mode
 		}{
-			{"use memory", "it may use 1024 MiB of memory: if it needs more, set limits.memoryMb in its manifest or plugins.memoryMb in the settings", nil, ""},
+			{"use memory", "it may use 1024 MiB of memory (limits.memoryMb)", nil, ""},
 			{"use memory", "it may use 256 MiB of memory", map[string]any{"memoryMb": 256}, ""},
+			{"lack a thread", "1024 MiB of memory (limits.memoryMb) and 512 processes and threads (limits.processes)", map[string]any{"processes": 512}, ""},
 			{"use processes", "resource temporarily unavailable", map[string]any{"processes": 100}, sandbox.ModeNamespace},
 			{"use the processor", "it may use 1 seconds of processor time", map[string]any{"cpuSeconds": 1}, ""},
 		} {

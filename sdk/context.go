@@ -2,14 +2,17 @@ package sdk
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
+	"slices"
 	"sync"
 
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
-// Context is passed to the functions of tools, context sources and commands. It is
+// Context is passed to the functions of tools, context sources, commands and hooks. It is
 // a [context.Context] that is done when the host cancels the call or exits, and it
 // talks to the user while the function runs:
 //
@@ -71,22 +74,54 @@ func (c *Context) Logf(level slog.Level, format string, args ...any) {
 	_ = c.conversation.send(&toolproto.PluginFrame{Frame: &toolproto.PluginFrame_Log{Log: l}})
 }
 
+// DataDir returns the directory in which the plugin may keep files, which survives
+// updates of the plugin. It is empty if the agent has no home.
+func (c *Context) DataDir() string { return os.Getenv("PLUGIN_DATA_DIR") }
+
+// Settings decodes the user's values of the settings that plugin.json describes, with
+// defaults, into a struct. They are those at the time of the call.
+func (c *Context) Settings(into any) error {
+	if err := c.conversation.needs(toolproto.FeatureSettings, "have settings for plugins"); err != nil {
+		return err
+	}
+	values := c.session.GetSettings()
+	if len(values) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(values, into); err != nil {
+		return Errorf(Config, "the plugin's settings: %v", err)
+	}
+	return nil
+}
+
 // Confirm asks the user a yes-or-no question and waits for the answer. If the user
 // gives a reason for no, or the agent is not interactive, the error says so; return
 // it for the model. The call's timeout does not run meanwhile.
 func (c *Context) Confirm(title, detail string) (bool, error) {
-	return c.conversation.confirm(c, valid(title), valid(detail))
+	f, err := c.conversation.ask(c, func(id string) *toolproto.PluginFrame {
+		q := &toolproto.Confirm{Id: id, Title: valid(title), Detail: valid(detail)}
+		return &toolproto.PluginFrame{Frame: &toolproto.PluginFrame_Confirm{Confirm: q}}
+	})
+	if err != nil {
+		return false, err
+	}
+	a := f.GetConfirm()
+	if !a.GetYes() && a.GetReason() != "" {
+		return false, Errorf(Permission, "denied: %s", a.Reason)
+	}
+	return a.GetYes(), nil
 }
 
 // conversation is one stream with the host.
 type conversation struct {
 	stream  toolproto.Plugin_SessionServer
+	host    []string // features of the host
 	sending sync.Mutex
 	parts   sync.Mutex
 
 	mu      sync.Mutex
 	asked   int
-	answers map[string]chan *toolproto.ConfirmAnswer
+	answers map[string]chan *toolproto.HostFrame
 }
 
 func (c *conversation) send(f *toolproto.PluginFrame) error {
@@ -102,38 +137,52 @@ func (c *conversation) receive(cancel context.CancelFunc) {
 		if err != nil {
 			return // if the host is gone, the context of the stream ends
 		}
-		switch f := f.Frame.(type) {
+		switch body := f.Frame.(type) {
 		case *toolproto.HostFrame_Confirm:
-			c.mu.Lock()
-			if ch := c.answers[f.Confirm.Id]; ch != nil {
-				delete(c.answers, f.Confirm.Id)
-				ch <- f.Confirm
-			}
-			c.mu.Unlock()
+			c.answered(body.Confirm.Id, f)
+		case *toolproto.HostFrame_Answer:
+			c.answered(body.Answer.Id, f)
+		case *toolproto.HostFrame_Sampled:
+			c.answered(body.Sampled.Id, f)
 		case *toolproto.HostFrame_Cancel:
 			cancel()
 		}
 	}
 }
 
-func (c *conversation) confirm(ctx context.Context, title, detail string) (bool, error) {
-	answer := make(chan *toolproto.ConfirmAnswer, 1)
+// answered passes an answer to whoever asked.
+func (c *conversation) answered(id string, f *toolproto.HostFrame) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ch := c.answers[id]; ch != nil {
+		delete(c.answers, id)
+		ch <- f
+	}
+}
+
+// ask sends what the host answers, with an ID, and waits for the answer.
+func (c *conversation) ask(ctx context.Context, question func(id string) *toolproto.PluginFrame) (*toolproto.HostFrame, error) {
+	answer := make(chan *toolproto.HostFrame, 1)
 	c.mu.Lock()
 	c.asked++
 	id := fmt.Sprint(c.asked)
 	c.answers[id] = answer
 	c.mu.Unlock()
-	q := &toolproto.Confirm{Id: id, Title: title, Detail: detail}
-	if err := c.send(&toolproto.PluginFrame{Frame: &toolproto.PluginFrame_Confirm{Confirm: q}}); err != nil {
-		return false, err
+	if err := c.send(question(id)); err != nil {
+		return nil, err
 	}
 	select {
-	case a := <-answer:
-		if !a.Yes && a.Reason != "" {
-			return false, Errorf(Permission, "denied: %s", a.Reason)
-		}
-		return a.Yes, nil
+	case f := <-answer:
+		return f, nil
 	case <-ctx.Done():
-		return false, ctx.Err()
+		return nil, ctx.Err()
 	}
+}
+
+// needs returns an error if the host does not have a feature, which it would ignore.
+func (c *conversation) needs(feature, what string) error {
+	if slices.Contains(c.host, feature) {
+		return nil
+	}
+	return Errorf(Config, "this version of agent does not %s: update agent", what)
 }

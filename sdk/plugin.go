@@ -53,8 +53,8 @@ type Manifest struct {
 	Secrets []string // the same; their values are hidden in all output
 }
 
-// Extension is something that a plugin offers. [Tool], [ContextSource] and
-// [Command] return extensions; other packages cannot implement it, so that every
+// Extension is something that a plugin offers. [Tool], [ContextSource], [Command] and
+// [Hook] return extensions; other packages cannot implement it, so that every
 // extension can be sent to the host.
 type Extension interface{ register(*offer) error }
 
@@ -63,6 +63,7 @@ type offer struct {
 	tools    []*tool
 	sources  []*source
 	commands []*command
+	hooks    []*hook
 }
 
 var (
@@ -109,6 +110,9 @@ func (o *offer) describe(p *Plugin) *toolproto.Description {
 	}
 	for _, c := range o.commands {
 		d.Commands = append(d.Commands, &toolproto.Command{Name: c.name, Args: c.args, Description: c.description})
+	}
+	for _, h := range o.hooks {
+		d.Hooks = append(d.Hooks, h.spec)
 	}
 	return d
 }

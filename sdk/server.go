@@ -37,6 +37,7 @@ type Server struct {
 	mu      sync.Mutex
 	offer   *offer
 	changed chan struct{} // closed when the offer changes
+	host    []string      // features of the host
 }
 
 var _ toolproto.PluginServer = (*Server)(nil)
@@ -90,9 +91,16 @@ func (s *Server) current() (*offer, <-chan struct{}) {
 	return s.offer, s.changed
 }
 
-// Describe implements [toolproto.PluginServer].
-func (s *Server) Describe(context.Context, *toolproto.DescribeRequest) (*toolproto.Description, error) {
+// Describe implements [toolproto.PluginServer]. Hooks that the host would not run are an
+// error: they may be guards.
+func (s *Server) Describe(_ context.Context, req *toolproto.DescribeRequest) (*toolproto.Description, error) {
+	s.mu.Lock()
+	s.host = req.Features
+	s.mu.Unlock()
 	o, _ := s.current()
+	if len(o.hooks) > 0 && !slices.Contains(req.Features, toolproto.FeatureHooks) {
+		return nil, status.Errorf(codes.FailedPrecondition, "the plugin %s has hooks, which this version of agent does not run: update agent", s.plugin.Name)
+	}
 	return o.describe(&s.plugin), nil
 }
 
@@ -104,7 +112,10 @@ func (s *Server) Session(stream toolproto.Plugin_SessionServer) error {
 	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
-	c := &conversation{stream: stream, answers: map[string]chan *toolproto.ConfirmAnswer{}}
+	c := &conversation{stream: stream, answers: map[string]chan *toolproto.HostFrame{}}
+	s.mu.Lock()
+	c.host = s.host
+	s.mu.Unlock()
 	o, changed := s.current()
 	work := &Context{Context: ctx, conversation: c}
 	go c.receive(cancel) // ends with the stream, and that with this function
@@ -128,10 +139,17 @@ func (s *Server) Session(stream toolproto.Plugin_SessionServer) error {
 	case *toolproto.HostFrame_Command:
 		work.session = f.Command.Session
 		return s.command(c, o, work, f.Command)
+	case *toolproto.HostFrame_Hook:
+		work.session = f.Hook.Session
+		h, ok := find(o.hooks, f.Hook.Name)
+		if !ok {
+			return c.send(frame(failure(Errorf(NotFound, "the plugin %s has no hook %q", s.plugin.Name, f.Hook.Name))))
+		}
+		return h.serve(c, work, f.Hook)
 	case *toolproto.HostFrame_Watch:
 		return c.watch(ctx, s, changed)
 	}
-	return status.Error(codes.InvalidArgument, "the first frame of a session must be a call, a context request, a command or a watch")
+	return status.Error(codes.InvalidArgument, "the first frame of a session must be a call, a context request, a command, a hook or a watch")
 }
 
 func contextRequest(r *toolproto.ContextRequest) ContextRequest {

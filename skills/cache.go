@@ -71,7 +71,8 @@ func key(kind string, parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16]) + "." + kind
 }
 
-var crcTable = crc32.MakeTable(crc32.Castagnoli)
+// checksum makes its table on first use.
+func checksum(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
 
 // read returns the content of a cache file, nil if the file is missing or damaged.
 func (d *diskCache) read(name string) []byte {
@@ -79,7 +80,7 @@ func (d *diskCache) read(name string) []byte {
 		return nil
 	}
 	data, err := os.ReadFile(filepath.Join(d.dir, name))
-	if err != nil || len(data) < 4 || crc32.Checksum(data[4:], crcTable) != binary.LittleEndian.Uint32(data) {
+	if err != nil || len(data) < 4 || checksum(data[4:]) != binary.LittleEndian.Uint32(data) {
 		return nil
 	}
 	return data[4:]
@@ -91,7 +92,7 @@ func (d *diskCache) write(name string, data []byte) {
 	if d == nil || d.dir == "" || runningProgram() == "" || os.MkdirAll(d.dir, 0o700) != nil {
 		return
 	}
-	binary.LittleEndian.PutUint32(data, crc32.Checksum(data[4:], crcTable))
+	binary.LittleEndian.PutUint32(data, checksum(data[4:]))
 	if atomicfile.Write(filepath.Join(d.dir, name), data, 0o600) == nil {
 		d.prune()
 	}
@@ -211,7 +212,7 @@ func (c *coder) entry(e *cacheEntry) {
 	}
 	e.state.Number = uint64(number)
 	m := &e.skill.Manifest
-	for _, s := range []*string{&e.skill.Hash, &m.Name, &m.Description, &m.Brief, &m.WhenToUse, &m.Version, &m.License, &m.Compatibility, &m.ArgumentHint, &m.Agent, &m.Model, (*string)(&m.Effort), &m.Body} {
+	for _, s := range []*string{&e.skill.Hash, &m.Name, &m.Description, &m.Brief, &m.WhenToUse, &m.Version, &m.License, &m.Compatibility, &m.ArgumentHint, &m.Agent, &m.Model, (*string)(&m.Effort), &m.Hooks, &m.Body} {
 		c.text(s)
 	}
 	for _, l := range []*[]string{&m.Arguments, &m.Triggers.Keywords, &m.Triggers.Verbs, &m.Triggers.Patterns, &m.Toolsets, &m.Scripts, &m.AllowedTools, &m.Paths} {

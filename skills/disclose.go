@@ -168,6 +168,9 @@ func (s *Source) text(m Match, req core.ContextRequest, seen string) (core.Block
 	body := disclosed(m.Skill, m.Skill.filled(m.Args, req.Session))
 	mark := markOf(body)
 	s.used(m.Skill)
+	if s.opts.Tools != nil {
+		s.opts.Tools.use(req.Session, m.Skill)
+	}
 	if strings.Contains(seen, mark) {
 		return core.Block{}, false
 	}

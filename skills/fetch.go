@@ -3,8 +3,11 @@ package skills
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -73,6 +76,80 @@ func (in *Installer) fetch(ctx context.Context, o Origin, commit string) (_ *fet
 	}
 	f.leftOut = append(f.leftOut, stage.Refused()...)
 	return f, nil
+}
+
+// Fetch unpacks a folder, an archive or a repository into a stage and selects its
+// path. Of a repository it returns the commit, which must be the wanted one if that is
+// not empty. Nil means [http.DefaultClient].
+func Fetch(ctx context.Context, stage *bundle.Stage, o Origin, want string, client *http.Client) (commit string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	in := &Installer{client: cmp.Or(client, http.DefaultClient)}
+	f := &fetched{origin: o, stage: stage}
+	switch o.Kind {
+	case SourceFolder:
+		err = stage.AddFolder(ctx, o.Location)
+	case SourceArchive:
+		err = in.archive(ctx, f)
+	case SourceGit:
+		if err = in.git(ctx, f, want); err == nil && want != "" && f.commit != want {
+			err = fmt.Errorf("the commit is %s, expected %s", f.commit, want)
+		}
+	default:
+		err = fmt.Errorf("unknown kind of source %q", o.Kind)
+	}
+	if err == nil && o.Path != "" {
+		err = stage.Select(o.Path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", o, err)
+	}
+	return f.commit, nil
+}
+
+// Download fetches a URL to a temporary file, which the caller removes. Integrity is
+// what its content must have, as sha512-BASE64 (or sha256, sha384); empty is not
+// checked.
+func Download(ctx context.Context, client *http.Client, address, integrity string) (file string, err error) {
+	in := &Installer{client: cmp.Or(client, http.DefaultClient)}
+	file, _, err = in.download(ctx, address)
+	if err != nil || integrity == "" {
+		return file, err
+	}
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = checkIntegrity(data, integrity)
+	}
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("%s: %w", address, err), os.Remove(file))
+	}
+	return file, nil
+}
+
+// checkIntegrity compares content with a list of hashes of Subresource Integrity.
+func checkIntegrity(data []byte, integrity string) error {
+	for one := range strings.FieldsSeq(integrity) {
+		name, want, _ := strings.Cut(one, "-")
+		var sum []byte
+		switch name {
+		case "sha512":
+			h := sha512.Sum512(data)
+			sum = h[:]
+		case "sha384":
+			h := sha512.Sum384(data)
+			sum = h[:]
+		case "sha256":
+			h := sha256.Sum256(data)
+			sum = h[:]
+		default:
+			continue
+		}
+		if got := base64.StdEncoding.EncodeToString(sum); got != want {
+			return fmt.Errorf("its content has the hash %s-%s, expected %s", name, got, one)
+		}
+		return nil
+	}
+	return fmt.Errorf("unknown kind of hash %q: expected sha512, sha384 or sha256", cut(integrity, 80))
 }
 
 // archive unpacks an archive from disk or a URL.

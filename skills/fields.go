@@ -2,6 +2,7 @@ package skills
 
 import (
 	"cmp"
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,6 +65,9 @@ func (r *report) manifest(root *yaml.Node, body string) *Manifest {
 	}
 	if m.Agent != "" && !m.Fork {
 		d.at(Note, seen["agent"], "agent is ignored without context: fork")
+	}
+	if Worst(d.report.list) == Error {
+		return nil
 	}
 	if d.left <= 0 {
 		d.add(Warning, 2, 1, "the front matter has more than %d values, including aliases: the rest is ignored", maxNodes)
@@ -196,7 +200,7 @@ func (d *reader) field(m *Manifest, key string, n *yaml.Node) {
 	case "effort":
 		m.Effort = d.effort(n)
 	case "hooks":
-		d.at(Warning, n, "hooks are not run")
+		m.Hooks = d.hooks(n)
 	case "allowed-tools":
 		m.AllowedTools = d.list(key, n, splitTools)
 	case "toolsets":
@@ -443,7 +447,59 @@ func (d *reader) patterns(n *yaml.Node) []string {
 }
 
 // compile compiles a skill's pattern, which ignores case.
-func compile(pattern string) (*regexp.Regexp, error) { return regexp.Compile("(?i)" + pattern) }
+func compile(pattern string) (*regexp.Regexp, error) { return regexp.Compile(caseless(pattern)) }
+
+func caseless(pattern string) string { return "(?i)" + pattern }
+
+// hooks reads hooks in Claude Code's form. What has another form is an error, not
+// left out: it may have a guard.
+func (d *reader) hooks(n *yaml.Node) string {
+	var of map[string][]struct {
+		Matcher    string           `json:"matcher"`
+		Sequential bool             `json:"sequential"`
+		Hooks      []map[string]any `json:"hooks"`
+	}
+	data, err := json.Marshal(d.plain(n))
+	if err == nil {
+		err = json.Unmarshal(data, &of)
+	}
+	switch {
+	case err != nil || d.left <= 0:
+		d.at(Error, n, "hooks: expected EVENT: [{matcher: …, hooks: [{type: command, command: …}]}], see docs/hooks.md")
+		return ""
+	case len(of) == 0:
+		return ""
+	}
+	return string(data)
+}
+
+// plain returns a value as JSON has it.
+func (d *reader) plain(n *yaml.Node) any {
+	if d.left--; d.left <= 0 {
+		return nil
+	}
+	switch n = d.follow(n); {
+	case n == nil:
+		return nil
+	case n.Kind == yaml.MappingNode:
+		object := map[string]any{}
+		for _, v := range d.pairs(n) {
+			object[v.key] = d.plain(v.node)
+		}
+		return object
+	case n.Kind == yaml.SequenceNode:
+		list := []any{}
+		for _, item := range n.Content {
+			list = append(list, d.plain(item))
+		}
+		return list
+	}
+	var scalar any
+	if n.Decode(&scalar) != nil {
+		return n.Value
+	}
+	return scalar
+}
 
 // metadata reads strings. Triggers and the version may be here, too.
 func (d *reader) metadata(m *Manifest, n *yaml.Node) {

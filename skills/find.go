@@ -76,6 +76,12 @@ func walk(p Place, seen map[string]bool) ([]found, []Problem) {
 		}
 		w.real, w.files = real, os.DirFS(real)
 	}
+	if p.Plugin != "" {
+		for _, rel := range p.Folders {
+			w.take(rel, filepath.Join(w.real, filepath.FromSlash(rel)), manifestFile, false)
+		}
+		return w.found, w.problems
+	}
 	w.scan()
 	return w.found, w.problems
 }
@@ -285,6 +291,9 @@ func (f found) read() (*Skill, *Problem) {
 		return nil, &Problem{Path: f.path(), Diagnostics: diagnostics}
 	}
 	folder := CleanName(path.Base(f.rel))
+	if f.rel == "." {
+		folder = CleanName(f.place.Plugin)
+	}
 	r := &report{file: f.path(), list: diagnostics}
 	switch {
 	case m.Name == "":
@@ -300,9 +309,12 @@ func (f found) read() (*Skill, *Problem) {
 	if f.file != "SKILL.md" {
 		r.add(Note, 1, 1, "the file is named %q: other programs look for SKILL.md", f.file)
 	}
+	if plugin := f.place.Plugin; plugin != "" {
+		m.Name, m.Body = plugin+":"+m.Name, f.place.Fill(m.Body)
+	}
 	return &Skill{
 		Manifest: *m, Scope: f.place.Scope, Base: f.place.Base, Dir: f.dir, File: f.path(), Files: files,
-		Hash: sumOf(data), State: StateOn, Diagnostics: r.sorted(),
+		Hash: sumOf(data), State: StateOn, Diagnostics: r.sorted(), HookVars: f.place.HookVars,
 	}, nil
 }
 

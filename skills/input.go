@@ -3,6 +3,7 @@ package skills
 import (
 	_ "embed"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -49,8 +50,14 @@ func newInput(text string) *input {
 		}
 		text = strings.ToValidUTF8(head, "") + "\n" + tail
 	}
-	wanted := refused().ReplaceAllStringFunc(text, blank)
-	in := &input{names: mentions(wanted, text), at: map[string][]int{}}
+	wanted := text
+	if mayRefuse(text) {
+		wanted = refused().ReplaceAllStringFunc(text, blank)
+	}
+	in := &input{at: map[string][]int{}}
+	if strings.ContainsAny(wanted, "/$") {
+		in.names = mentions(wanted, text)
+	}
 	text = wanted
 	for _, m := range in.names {
 		text = text[:m.start] + blank(text[m.start:m.end]) + text[m.end:]
@@ -61,6 +68,13 @@ func newInput(text string) *input {
 	}
 	in.pairs = pairs(in.words)
 	return in
+}
+
+// mayRefuse reports whether [refused] may match a text.
+func mayRefuse(text string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc([]string{"do not", "don", "never", "without", "instead of", "rather than", "except"},
+		func(words string) bool { return strings.Contains(text, words) })
 }
 
 // blank returns as many spaces as the text has bytes.
@@ -109,7 +123,9 @@ func (in *input) has(phrase []string) bool {
 var whichSkills = lazy.Regexp(`(?i)\b(what|which|list|show|name)\b[^.?!\n]{0,40}\bskills\b|\bwhat (can|could) you do\b|\bwhat are you able to do\b|\bskills do you have\b`)
 
 // asks reports whether the input asks what skills exist.
-func (in *input) asks() bool { return whichSkills().MatchString(in.text) }
+func (in *input) asks() bool {
+	return (strings.Contains(in.lower, "skills") || strings.Contains(in.lower, "what")) && whichSkills().MatchString(in.text)
+}
 
 //go:embed calibration.txt
 var calibrationText string

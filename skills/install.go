@@ -210,6 +210,7 @@ func (in *Installer) Diff(ctx context.Context, o *Offer, c bundle.Change) (strin
 type Terms struct {
 	Scripts      []string `json:"scripts,omitempty"`
 	Toolsets     []string `json:"toolsets,omitempty"` // allowed to start
+	Hooks        string   `json:"hooks,omitempty"`    // as in [Manifest]
 	AllowedTools []string `json:"allowedTools,omitempty"`
 	Triggers     Triggers `json:"triggers"`
 	// Upstream is the tree of the source whose files the user edited and then
@@ -219,11 +220,11 @@ type Terms struct {
 
 // Terms returns all terms of the offer, including toolsets.
 func (o *Offer) Terms() Terms {
-	return Terms{Scripts: o.Scripts, Toolsets: o.Skill.Toolsets, AllowedTools: o.Skill.AllowedTools, Triggers: o.Skill.Triggers}
+	return Terms{Scripts: o.Scripts, Toolsets: o.Skill.Toolsets, Hooks: o.Skill.Hooks, AllowedTools: o.Skill.AllowedTools, Triggers: o.Skill.Triggers}
 }
 
 // SensitiveChanges lists the security-relevant changes of an update: scripts,
-// toolsets, requested tools, triggers.
+// toolsets, hooks, requested tools, triggers.
 func (o *Offer) SensitiveChanges() []string {
 	var list []string
 	for _, c := range o.Changes {
@@ -242,6 +243,9 @@ func (o *Offer) SensitiveChanges() []string {
 		return append(list, "the previous consent cannot be read")
 	}
 	now := o.Terms()
+	if before.Hooks != now.Hooks {
+		list = append(list, "its hooks changed")
+	}
 	if !slices.Equal(before.Toolsets, now.Toolsets) {
 		list = append(list, "its toolsets changed")
 	}

@@ -141,7 +141,7 @@ func (l *Library) scan() *Catalog {
 		list, odd := walk(p, seen)
 		problems = append(problems, odd...)
 		var known map[string]*Skill
-		if l.current == nil && len(list) >= minCached {
+		if l.current == nil && len(list) >= minCached && p.Plugin == "" {
 			known = disk.load(p.Dir, list)
 		}
 		for _, f := range list {
@@ -157,7 +157,7 @@ func (l *Library) scan() *Catalog {
 			read[key] = c
 			order = append(order, c)
 		}
-		if l.current == nil && len(list) >= minCached && len(known) < len(list) {
+		if l.current == nil && len(list) >= minCached && len(known) < len(list) && p.Plugin == "" {
 			disk.store(p.Dir, order[len(order)-len(list):], time.Now())
 		}
 	}

@@ -1,6 +1,11 @@
 package skills
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -39,12 +44,36 @@ type Manifest struct {
 	AllowedTools  []string // a request, which grants nothing
 	Paths         []string // globs; unless a file of the conversation matches, only /name activates the skill
 	Metadata      map[string]string
+	Hooks         string // while the skill is active: a JSON object of events, see core/hooks
 
 	Disabled bool // unless the user enables it ("default_enabled: false")
 	NoModel  bool // only the user activates it ("disable-model-invocation")
 	NoUser   bool // no /name command ("user-invocable: false")
 	Body     string
 	BodyLine int // the line of the file at which Body begins
+}
+
+// HookLines describes each of the Hooks for display: "PreToolUse Bash: ./check.sh".
+func (m *Manifest) HookLines() (lines []string) {
+	var of map[string][]struct {
+		Matcher string
+		Hooks   []struct {
+			Command, URL, Prompt, Server, Tool string
+			Args                               []string
+		}
+	}
+	if m.Hooks == "" || json.Unmarshal([]byte(m.Hooks), &of) != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		for _, group := range of[name] {
+			for _, h := range group.Hooks {
+				does := strings.Join(slices.DeleteFunc(append([]string{h.Command, h.URL, h.Prompt, h.Server, h.Tool}, h.Args...), func(s string) bool { return s == "" }), " ")
+				lines = append(lines, fmt.Sprintf("%s %s: %s", name, cmp.Or(group.Matcher, "*"), does))
+			}
+		}
+	}
+	return lines
 }
 
 // Triggers define which inputs activate a skill.

@@ -94,7 +94,6 @@ type spec struct {
 	verbs    map[string]string
 	pairs    map[string]bool // adjacent words of the description
 	name     map[string]bool // terms of the name
-	demoted  []Demoted
 }
 
 // phrase is a trigger of several words, or an identifier.
@@ -102,6 +101,8 @@ type phrase struct {
 	words   []string
 	written string // as the author wrote it
 }
+
+func (p phrase) matches(in *input) bool { return in.has(p.words) }
 
 // newPhrase turns a text into a phrase; ok reports whether it is specific enough.
 func newPhrase(text string) (p phrase, ok bool) {
@@ -136,7 +137,7 @@ func newMatcher(list []*Skill, cache *diskCache) *Matcher {
 	for i, s := range list {
 		id := strings.ToLower(s.FullName())
 		m.byName[id], m.byName[strings.ToLower(s.Name)] = i, i
-		m.specs[i] = sync.OnceValue(func() *spec { return newSpec(&s.Manifest, calibration().inputs) })
+		m.specs[i] = sync.OnceValue(func() *spec { return newSpec(&s.Manifest) })
 		if len(s.Paths) > 0 {
 			m.withPaths++
 		}
@@ -150,7 +151,7 @@ func nameAlone(name string) string {
 	return `(?:^|[\s"'(])` + regexp.QuoteMeta(name) + `(?:$|[\s"'),;:?!]|\.(?:\s|$))`
 }
 
-func newSpec(m *Manifest, common []*input) *spec {
+func newSpec(m *Manifest) *spec {
 	sp := &spec{keywords: map[string]string{}, verbs: map[string]string{}, pairs: map[string]bool{}, name: map[string]bool{}}
 	for _, k := range m.Triggers.Keywords {
 		p, ok := newPhrase(k)
@@ -184,48 +185,52 @@ func newSpec(m *Manifest, common []*input) *spec {
 	for _, term := range rank.Tokens(m.Name) {
 		sp.name[term] = true
 	}
-	sp.demote(common)
 	return sp
 }
 
 // Demoted returns the triggers of a manifest that are only used for ranking.
-func (m *Manifest) Demoted() []Demoted { return newSpec(m, calibration().inputs).demoted }
-
-// demote removes the triggers that match too many ordinary inputs.
-func (sp *spec) demote(common []*input) {
-	often := func(by Reason, trigger string, matches func(*input) bool) bool {
-		n := 0
-		for _, in := range common {
-			if matches(in) {
-				n++
-			}
+func (m *Manifest) Demoted() []Demoted {
+	sp := newSpec(m)
+	var list []Demoted
+	add := func(by Reason, trigger string, matches func(*input) bool) {
+		if share := shareOf(matches); share > maxDemoted {
+			list = append(list, Demoted{by, trigger, share})
 		}
-		share := float64(n) / float64(len(common))
-		if share > maxDemoted {
-			sp.demoted = append(sp.demoted, Demoted{by, trigger, share})
-		}
-		return share > maxDemoted
 	}
-	sp.phrases = slices.DeleteFunc(sp.phrases, func(p phrase) bool {
-		return often(ByPhrase, p.written, func(in *input) bool { return in.has(p.words) })
-	})
-	sp.patterns = slices.DeleteFunc(sp.patterns, func(p pattern) bool {
-		return often(ByPattern, p.written, func(in *input) bool { return p.find(in) != "" })
-	})
+	for _, p := range sp.phrases {
+		add(ByPhrase, p.written, p.matches)
+	}
+	for _, p := range sp.patterns {
+		add(ByPattern, p.written, p.matches)
+	}
 	for _, word := range slices.Sorted(maps.Keys(sp.keywords)) {
-		keyword := sp.keywords[word]
-		one := spec{keywords: map[string]string{word: keyword}, verbs: sp.verbs}
-		if often(ByPair, keyword, func(in *input) bool { return one.pair(in) != "" }) {
-			delete(sp.keywords, word)
+		add(ByPair, sp.keywords[word], sp.matches(word))
+	}
+	return list
+}
+
+// shareOf returns the share of the calibration inputs that a trigger matches.
+func shareOf(matches func(*input) bool) float64 {
+	n := 0
+	for _, in := range calibration().inputs {
+		if matches(in) {
+			n++
 		}
 	}
+	return float64(n) / float64(len(calibration().inputs))
+}
+
+// decides reports whether a trigger matches an input, and few ordinary ones.
+// Only the triggers that match are held against those.
+func decides(in *input, matches func(*input) bool) bool {
+	return matches(in) && shareOf(matches) <= maxDemoted
 }
 
 // match matches an input against the triggers, the strongest kind first.
 func (sp *spec) match(in *input) (Match, bool) {
 	best := -1
 	for i, p := range sp.phrases {
-		if (best < 0 || len(p.words) > len(sp.phrases[best].words)) && in.has(p.words) {
+		if (best < 0 || len(p.words) > len(sp.phrases[best].words)) && decides(in, p.matches) {
 			best = i
 		}
 	}
@@ -233,7 +238,7 @@ func (sp *spec) match(in *input) (Match, bool) {
 		return Match{By: ByPhrase, Trigger: sp.phrases[best].written}, true
 	}
 	for _, p := range sp.patterns {
-		if p.find(in) != "" {
+		if decides(in, p.matches) {
 			return Match{By: ByPattern, Trigger: p.written}, true
 		}
 	}
@@ -254,19 +259,33 @@ func (sp *spec) pair(in *input) string {
 	}
 	first, found := len(in.words), ""
 	for word, keyword := range sp.keywords {
-		for _, i := range in.at[word] {
-			if i >= first {
-				break
-			}
-			for j := max(0, i-pairDistance); j < min(len(in.words), i+pairDistance+1); j++ {
-				if verb, ok := sp.verb(in.words[j].text); ok && j != i {
-					first, found = i, verb+" + "+keyword
-					break
-				}
-			}
+		if i, verb := sp.near(in, word); i < first && decides(in, sp.matches(word)) {
+			first, found = i, verb+" + "+keyword
 		}
 	}
 	return found
+}
+
+// matches returns a function that reports whether an input has a verb near the
+// keyword.
+func (sp *spec) matches(word string) func(*input) bool {
+	return func(in *input) bool {
+		i, _ := sp.near(in, word)
+		return i < len(in.words)
+	}
+}
+
+// near returns the first position of a keyword that has a verb near it, and the
+// verb. Without one the position is behind the input's last word.
+func (sp *spec) near(in *input, word string) (int, string) {
+	for _, i := range in.at[word] {
+		for j := max(0, i-pairDistance); j < min(len(in.words), i+pairDistance+1); j++ {
+			if verb, ok := sp.verb(in.words[j].text); ok && j != i {
+				return i, verb
+			}
+		}
+	}
+	return len(in.words), ""
 }
 
 // verb looks up a verb by one of its regular forms.

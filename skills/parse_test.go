@@ -178,3 +178,21 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestHooks: hooks are kept as JSON, and a skill that may have a guard which cannot be
+// read is refused.
+func TestHooks(t *testing.T) {
+	head := "---\nname: x\ndescription: does x\n"
+	m, diagnostics := skills.Parse("SKILL.md", []byte(head+"hooks:\n  PreToolUse:\n    - &guard\n      matcher: Bash\n      hooks: [{type: command, command: ./check.sh, timeout: 5, once: true}]\n  PostToolUse: [*guard]\n---\nDo x.\n"))
+	if len(diagnostics) != 0 || m.Hooks != `{"PostToolUse":[{"hooks":[{"command":"./check.sh","once":true,"timeout":5,"type":"command"}],"matcher":"Bash"}],"PreToolUse":[{"hooks":[{"command":"./check.sh","once":true,"timeout":5,"type":"command"}],"matcher":"Bash"}]}` {
+		t.Errorf("hooks = %s, %v", m.Hooks, diagnostics)
+	}
+	if lines := m.HookLines(); len(lines) != 2 || lines[1] != "PreToolUse Bash: ./check.sh" {
+		t.Errorf("lines = %q", lines)
+	}
+	for _, hooks := range []string{"[PreToolUse]", "{PreToolUse: {hooks: []}}", "{PreToolUse: [{hooks: [./check.sh]}]}", "{PreToolUse: [{matcher: [a], hooks: []}]}", "all"} {
+		if m, diagnostics := skills.Parse("SKILL.md", []byte(head+"hooks: "+hooks+"\n---\nDo x.\n")); m != nil || skills.Worst(diagnostics) != skills.Error {
+			t.Errorf("hooks: %s: %v, %v", hooks, m, diagnostics)
+		}
+	}
+}

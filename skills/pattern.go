@@ -11,31 +11,25 @@ import (
 
 // pattern is a trigger that is a regular expression.
 type pattern struct {
-	re      *regexp.Regexp
+	re      func() *regexp.Regexp
 	written string
 	needs   string // lower-case text that every match contains
 }
 
-// newPattern compiles a pattern. Parse has validated it.
+// newPattern makes a pattern, which is compiled when an input has what it needs.
+// Parse has validated it.
 func newPattern(written string) (pattern, bool) {
-	re, err := compile(written)
+	tree, err := syntax.Parse(written, syntax.Perl|syntax.FoldCase)
 	if err != nil {
 		return pattern{}, false
 	}
-	p := pattern{re: re, written: written}
-	if tree, err := syntax.Parse(written, syntax.Perl|syntax.FoldCase); err == nil {
-		p.needs = needed(tree.Simplify())
-	}
-	return p, true
+	return pattern{re: lazy.Regexp(caseless(written)), written: written, needs: needed(tree)}, true
 }
 
-// find returns the part of an input that the pattern matches, or "". Searching
-// for the needed text first makes a thousand patterns affordable.
-func (p pattern) find(in *input) string {
-	if !strings.Contains(in.lower, p.needs) {
-		return ""
-	}
-	return p.re.FindString(in.text)
+// matches reports whether some part of an input matches, an empty one aside.
+// Searching for the needed text first makes a thousand patterns affordable.
+func (p pattern) matches(in *input) bool {
+	return strings.Contains(in.lower, p.needs) && p.re().FindString(in.text) != ""
 }
 
 // needed returns the longest text that every match of an expression must

@@ -18,6 +18,13 @@ type Place struct {
 	Base string
 	// Within is the folder that symbolic links may not leave; empty = anywhere.
 	Within string
+	// Plugin is the plugin that the skills belong to: their names are PLUGIN:NAME. Of
+	// its folder Dir, only Folders are skills. Fill replaces the variables of a text.
+	Plugin  string
+	Folders []string
+	Fill    func(text string) string
+	// HookVars are the variables of the plugin's hooks.
+	HookVars map[string]string
 }
 
 // PlaceOptions configure [Places].

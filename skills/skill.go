@@ -40,6 +40,7 @@ type Skill struct {
 	Installed   bool   // by an [Installer]
 	Why         string // the reason, if State is not StateOn
 	Diagnostics []Diagnostic
+	HookVars    map[string]string // of a plugin, see [Place]
 
 	lock Lock // if Installed
 }

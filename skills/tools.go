@@ -41,6 +41,9 @@ type ToolsOptions struct {
 	// Adjust sets model and effort until a session's input is done; empty ones
 	// stay. May be nil.
 	Adjust func(session core.SessionInfo, model string, effort model.Effort)
+	// Activated is called when a session works with a skill; one that a subagent works
+	// with is left out. May be nil.
+	Activated func(session core.SessionInfo, s *Skill)
 	// Problem is called if a toolset cannot be started. May be nil.
 	Problem func(error)
 }
@@ -128,6 +131,13 @@ func (t *Tools) Activate(s *Skill) {
 	}
 }
 
+// use says that a session works with a skill.
+func (t *Tools) use(session core.SessionInfo, s *Skill) {
+	if t.opts.Activated != nil {
+		t.opts.Activated(session, s)
+	}
+}
+
 // activated reports whether a skill was activated before.
 func (t *Tools) activated(s *Skill) bool {
 	t.mu.Lock()
@@ -168,11 +178,11 @@ type toolArgs struct {
 	Action string   `json:"action" jsonschema:"search, load, read_resource or run_script"`
 	Name   string   `json:"name,omitempty"`
 	Query  string   `json:"query,omitempty"`
-	Path   string   `json:"path,omitempty" jsonschema:"file in the skill's folder"`
-	Offset int      `json:"offset,omitempty" jsonschema:"byte offset in the resource, or in the list"`
-	Args   []string `json:"args,omitempty" jsonschema:"arguments of the script or skill"`
+	Path   string   `json:"path,omitempty" jsonschema:"in the skill's folder"`
+	Offset int      `json:"offset,omitempty" jsonschema:"in the resource or list"`
+	Args   []string `json:"args,omitempty" jsonschema:"of the script or skill"`
 	// Commands runs the commands in a text that is loaded.
-	Commands bool `json:"commands,omitempty" jsonschema:"load: also run the commands in the text"`
+	Commands bool `json:"commands,omitempty" jsonschema:"load: run the commands in the text"`
 }
 
 // plainCommand matches a program with arguments in which no shell finds more.
@@ -314,6 +324,7 @@ func (t *Tools) load(ctx context.Context, call *core.Call, in toolArgs) (string,
 			return text, failure
 		}
 	}
+	t.use(call.Session, s)
 	if t.opts.Adjust != nil && (s.Model != "" || s.Effort != "") {
 		t.opts.Adjust(call.Session, s.Model, s.Effort)
 	}

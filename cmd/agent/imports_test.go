@@ -54,7 +54,7 @@ var importRules = map[string][]string{
 	"core/internal/images":       {"core/model"},
 	"core/internal/compaction":   {"core/model", "core/event"},
 	"core/internal/repeat":       {"core/model"},
-	"core/internal/approvals":    {},
+	"core/internal/approvals":    {"core/event"},
 	"core/internal/toolname":     {},
 	"core/internal/wording":      {},
 	"core/internal/recorder":     {"core/model", "core/event"},
@@ -73,7 +73,7 @@ var importRules = map[string][]string{
 	"core/model/openai":            {"core/model", "core/model/wire", "core/schema/adapt"},
 	"core/model/anthropic":         {"core/model", "core/model/wire", "core/schema/adapt"},
 	"core/model/gemini":            {"core/model", "core/model/wire", "core/schema/adapt"},
-	"core/model/modeltest":         {"core/lazy", "core/model"},
+	"core/model/modeltest":         {"core/model"},
 	"core/model/scripted":          {"core/model"},
 
 	"core/env/internal/notes": {"core", "core/model", "core/event"},
@@ -85,7 +85,9 @@ var importRules = map[string][]string{
 	"core/preview":            {"core", "core/model", "core/event", "core/internal/charset"},
 	"core/changes":            {"core", "core/model", "core/event", "core/sensitive", "core/snapshot"},
 	"core/worktree":           {"core", "core/model", "core/event", "core/atomicfile", "core/changes", "core/snapshot"},
+	"core/hooks":              {"core", "core/internal/toolname", "core/model", "core/event", "core/proc/sandbox"},
 	"core/internal/patch":     {"core/internal/textedit"},
+	"core/bead":               {"core", "core/model", "core/event", "core/lazy"},
 	"core/tools":              {"core/sensitive", "core", "core/model", "core/event", "core/output", "core/jsonpos", "core/internal/charset", "core/internal/patch", "core/internal/textedit", "core/gitignore", "core/preview"},
 	"core/subagent":           {"core", "core/frontmatter", "core/model", "core/event"},
 	"core/profile":            {"core", "core/model", "core/event"},
@@ -101,7 +103,7 @@ var importRules = map[string][]string{
 	"core/env/envtest":        {"core", "core/model", "core/event", "core/env", "core/tools"},
 
 	"registry":          {"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/rank"},
-	"permissions":       {"core", "core/lazy", "core/gitindex", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/internal/needs", "permissions/shell"},
+	"permissions":       {"core", "core/gitindex", "core/sensitive", "core/model", "core/event", "core/jsonpos", "core/proc", "permissions/internal/needs", "permissions/shell"},
 	"permissions/shell": {"core/gitindex"},
 
 	// It knows programs, not the agent.
@@ -110,11 +112,13 @@ var importRules = map[string][]string{
 	// For plugin authors: nothing of the agent itself.
 	"sdk/toolproto": {},
 	"sdk":           {"sdk/toolproto"},
-	"sdk/sdktest":   {"sdk", "sdk/toolproto"},
+	"sdk/sdktest":   {"internal/plugintest", "sdk", "sdk/toolproto"},
+	// The conformance suite of plugins, for sdktest and "agent plugins test".
+	"internal/plugintest": {"sdk", "sdk/toolproto"},
 	"plugins": {
-		"core/sensitive", "core/invisible", "core/lazy", "core/tracecontext",
-		"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/proc/sandbox", "core/output", "core/schema", "core/atomicfile", "core/bundle",
-		"sdk", "sdk/toolproto",
+		"core/sensitive", "core/invisible", "core/tracecontext",
+		"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/proc/sandbox", "core/output", "core/schema", "core/atomicfile", "core/bundle", "core/gitignore",
+		"sdk", "sdk/toolproto", "mcp", "plugins/bundles", "skills",
 	},
 	"mcp":                          {"core/sensitive", "core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/proc", "core/schema", "core/schema/adapt", "core/sse", "core/timeout", "internal/jsonrpc", "core/invisible", "core/tracecontext"},
 	"mcp/internal/conformancetest": {},
@@ -122,15 +126,20 @@ var importRules = map[string][]string{
 	"mcp/oauth":                    {"core/atomicfile"},
 	"mcp/oauth/oauthtest":          {},
 	"mcp/server":                   {"core", "core/model", "core/event", "internal/jsonrpc"},
-	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle", "core/sensitive", "core/invisible", "core/lazy", "core/proc/sandbox"},
+	"skills":                       {"core", "core/model", "core/event", "core/atomicfile", "core/frontmatter", "core/jsonpos", "core/rank", "core/bundle", "core/sensitive", "core/invisible", "core/proc/sandbox"},
 	"skills/internal/bench":        {"skills", "bundled_skills"},
 	"bundled_skills":               {},
 	"plugins/web":                  {"sdk", "core/invisible"},
 	"plugins/graph":                {"sdk", "core/gitignore"},
+	"plugins/lsp":                  {"sdk", "core/proc", "internal/jsonrpc"},
+	"plugins/bundles":              {"core/invisible", "core/jsonpos", "core/lazy", "core/subagent", "mcp", "skills"},
 
-	"sdk/agent":         {"...", "!cmd/...", "!sdk/host/..."},
-	"sdk/host":          {"core", "core/changes", "core/event", "core/model", "core/store", "mcp", "sdk/agent"},
-	"sdk/host/hosttest": {"core", "core/coretest", "core/event", "core/model", "sdk/host"},
+	"sdk/agent":             {"...", "!cmd/...", "!sdk/host/..."},
+	"sdk/host":              {"core", "core/changes", "core/event", "core/model", "core/store", "core/telemetry", "mcp", "sdk/agent"},
+	"sdk/service":           {"core", "core/event", "core/model", "sdk/agent", "sdk/host"},
+	"sdk/service/jetstream": {"core", "core/event", "core/store", "sdk/service"},
+	"sdk/service/api":       {"core", "core/event", "core/store", "sdk/host", "sdk/service"},
+	"sdk/host/hosttest":     {"core", "core/coretest", "core/event", "core/model", "sdk/host"},
 
 	// The command line: cmdutil is the kernel of every command, setup opens what
 	// the settings ask for, run and chat run sessions, and each noun is a package
@@ -146,21 +155,28 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/setup": {
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/display", "cmd/agent/internal/trust", "sdk/agent",
 		"core", "core/atomicfile", "core/model/...", "core/env/...", "core/frontmatter", "core/schema/adapt", "core/jsonpos", "core/profile", "core/proc/sandbox", "core/store", "core/subagent",
+		"core/event", "core/telemetry", "core/telemetry/otlp", "core/tracecontext",
+		"core", "core/atomicfile", "core/model/...", "core/env/...", "core/frontmatter", "core/hooks", "core/schema/adapt", "core/jsonpos", "core/profile", "core/proc/sandbox", "core/store", "core/subagent",
 		"core/event", "core/telemetry/otlp", "core/tracecontext",
-		"permissions", "registry", "mcp", "mcp/oauth", "plugins", "plugins/web", "plugins/graph", "skills", "bundled_skills", "sdk",
+		"permissions", "registry", "mcp", "mcp/oauth", "plugins", "plugins/bundles", "plugins/web", "plugins/graph", "plugins/lsp", "skills", "bundled_skills", "sdk",
 	},
 	"cmd/agent/internal/planmode": {"core", "permissions"},
+	"cmd/agent/internal/tasks":    {"cmd/agent/internal/config", "cmd/agent/internal/setup", "core/bead", "core/event", "core/model", "plugins/graph", "sdk/agent"},
 	"cmd/agent/internal/run": {
+		"mcp",
 		"cmd/agent/internal/config", "cmd/agent/internal/planmode",
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/display", "cmd/agent/internal/tui", "sdk/agent", "sdk/host",
 		"core", "core/model", "core/event", "core/store", "core/schema", "core/worktree", "permissions",
 	},
 	"cmd/agent/internal/chat": {
-		"cmd/agent/internal/planmode",
-		"core/preview",
+		"cmd/agent/internal/insight", "cmd/agent/internal/planmode", "cmd/agent/internal/tasks",
+		"core/preview", "plugins",
+		"cmd/agent/internal/insight", "cmd/agent/internal/planmode",
+		"core/hooks", "core/preview", "plugins/graph",
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/run", "cmd/agent/internal/tui",
 		"cmd/agent/internal/config", "cmd/agent/internal/display", "sdk/agent",
-		"core", "core/changes", "core/snapshot", "core/model", "core/model/facts", "core/event", "core/store", "mcp", "permissions", "sdk/host", "skills",
+		"core", "core/bead", "core/changes", "core/jsonpos", "core/snapshot", "core/model", "core/model/facts", "core/event", "core/store", "mcp", "permissions", "sdk/host", "skills",
+		"core", "core/changes", "core/jsonpos", "core/proc/sandbox", "core/snapshot", "core/model", "core/model/facts", "core/event", "core/store", "mcp", "permissions", "sdk/host", "skills",
 	},
 	"cmd/agent/internal/acp": {
 		"cmd/agent/internal/acp/protocol", "cmd/agent/internal/display", "internal/jsonrpc", "sdk/host",
@@ -172,19 +188,21 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/acp":          noun("cmd/agent/internal/acp", "cmd/agent/internal/run", "core/model", "core/store", "mcp", "sdk/host"),
 	"cmd/agent/internal/cmd/config":       noun(),
 	"cmd/agent/internal/cmd/demo":         noun("cmd/agent/internal/run", "cmd/agent/internal/tui", "core/model", "core/model/scripted", "core/proc/sandbox", "mcp", "permissions", "plugins", "plugins/web", "sdk/host"),
-	"cmd/agent/internal/cmd/graph":        noun("plugins/graph"),
+	"cmd/agent/internal/cmd/graph":        noun("cmd/agent/internal/page", "plugins/graph"),
 	"cmd/agent/internal/cmd/doctor":       noun("core/env", "core/jsonpos", "core/model", "core/sensitive", "core/proc", "core/proc/sandbox", "core/store"),
 	"cmd/agent/internal/cmd/mcp":          noun("core/jsonpos", "mcp", "mcp/oauth", "mcp/server"),
 	"cmd/agent/internal/cmd/permission":   noun("core/jsonpos", "core/store", "permissions"),
-	"cmd/agent/internal/cmd/plugin":       noun("plugins", "sdk"),
+	"cmd/agent/internal/cmd/plugin":       noun("core/proc/sandbox", "internal/plugintest", "mcp", "plugins", "plugins/bundles", "sdk", "sdk/toolproto"),
 	"cmd/agent/internal/cmd/provider":     noun("core/model"),
 	"cmd/agent/internal/cmd/session":      noun("cmd/agent/internal/dashboard", "cmd/agent/internal/tui", "core/changes", "core/model", "core/store", "core/telemetry", "core/telemetry/otlp", "cmd/agent/internal/insight", "cmd/agent/internal/page"),
 	"cmd/agent/internal/cmd/skill":        noun("core/bundle", "skills"),
+	"cmd/agent/internal/cmd/task":         noun("cmd/agent/internal/page", "cmd/agent/internal/tasks", "cmd/agent/internal/tui", "core/bead", "core/store", "core/worktree", "permissions"),
 	"cmd/agent/internal/cmd/telemetry":    noun("cmd/agent/internal/dashboard", "cmd/agent/internal/privatefile"),
 	"cmd/agent/internal/cmd/tool":         noun("core/model", "core/pdftext"),
 	"cmd/agent/internal/cmd/worktree":     noun("core/snapshot", "core/worktree"),
 	"cmd/agent/internal/cmd/try":          noun("core/env"),
 	"cmd/agent/internal/cmd/trust":        noun("mcp"),
+	"cmd/agent/internal/cmd/hook":         noun("core/hooks", "core/store"),
 	"cmd/agent/internal/cmd/insights":     noun("cmd/agent/internal/insight"),
 
 	// config composes the Config that each of these packages owns.
@@ -201,12 +219,15 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/browser":         {},
 	"cmd/agent/internal/insight":         {"cmd/agent/internal/display", "core/event", "core/model", "core/store"},
 	"cmd/agent/internal/dashboard":       {"cmd/agent/internal/page", "core/atomicfile", "sdk/agent"},
-	"cmd/agent/internal/page":            {"cmd/agent/internal/display", "cmd/agent/internal/insight", "core/event", "core/model", "core/store", "sdk/agent"},
+	"cmd/agent/internal/page":            {"core/bead", "cmd/agent/internal/display", "cmd/agent/internal/insight", "core/event", "core/model", "core/store", "core/telemetry", "sdk/agent"},
 	"cmd/agent/internal/display":         {"core/event", "core/changes", "core/invisible"},
 	"cmd/agent/internal/vt":              {},
 	"cmd/agent/internal/bench":           {"core/model/...", "core/model/modeltest"},
 	"cmd/agent/internal/bench/yardstick": {},
 }
+
+// forAll lists the packages that every package may import.
+var forAll = []string{"core/lazy"}
 
 // noun is the line of a command's package: what every one may import, and more.
 func noun(more ...string) []string {
@@ -420,7 +441,7 @@ func checkFile(tree fs.FS, name, pkg string) ([]string, error) {
 // importError names the rule that forbids pkg to import imported, or returns "".
 func importError(pkg, imported string) string {
 	if ours, ok := ownPath(imported); ok {
-		if mayImport(importRules[pkg], ours) {
+		if slices.Contains(forAll, ours) || mayImport(importRules[pkg], ours) {
 			return ""
 		}
 		return fmt.Sprintf("%s must not import %s; it may import %q (importRules in cmd/agent/imports_test.go)", pkg, ours, importRules[pkg])

@@ -8,16 +8,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"time"
 	"unicode/utf8"
 
 	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/jsonpos"
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 const (
@@ -93,14 +94,14 @@ func (e Entry) sum() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-var commitForm = regexp.MustCompile(`^[0-9a-f]{40}$`)
+var commitForm = lazy.Regexp(`^[0-9a-f]{40}$`)
 
 // check validates an entry before it is written.
 func (e Entry) check() error {
 	switch {
 	case e.Source.Kind == "" || e.Source.Location == "":
 		return errors.New("bundle: an entry needs a source with a kind and a location")
-	case e.Source.Commit != "" && !commitForm.MatchString(e.Source.Commit):
+	case e.Source.Commit != "" && !commitForm().MatchString(e.Source.Commit):
 		return fmt.Errorf("bundle: commit %q of %s: expected 40 hexadecimal digits", e.Source.Commit, e.Source.Location)
 	case e.Consent != nil && e.Consent.Tree != e.Tree:
 		return fmt.Errorf("bundle: the consent to %q is for other files", e.Name)
@@ -116,17 +117,59 @@ func (e Entry) check() error {
 }
 
 // readLock reads the lock file. Edited entries are included, and listed as
-// EditedErrors; err is about the file as a whole.
+// EditedErrors; err is about the file as a whole. A file that is as it was
+// written is decoded once, and again when its bytes change.
 func (s *Store) readLock() (file lockFile, edited []*EditedError, err error) {
-	file = lockFile{Version: lockVersion, Entries: map[string]Entry{}}
-	path := s.LockFile()
-	data, err := readRegular(path, maxLockFile)
+	data, err := readRegular(s.LockFile(), maxLockFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return file, nil, nil
+		return lockFile{Version: lockVersion, Entries: map[string]Entry{}}, nil, nil
 	}
 	if err != nil {
-		return file, nil, fmt.Errorf("bundle: %w", err)
+		return lockFile{}, nil, fmt.Errorf("bundle: %w", err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.read == nil || !bytes.Equal(data, s.read) {
+		if file, ok := decodeIntact(data); ok {
+			s.read, s.file = data, file
+		} else {
+			return s.explainLock(data)
+		}
+	}
+	return lockFile{s.file.Version, maps.Clone(s.file.Entries)}, nil, nil
+}
+
+// decodeIntact decodes a lock file if all of its entries are as they were
+// written.
+func decodeIntact(data []byte) (file lockFile, ok bool) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if dec.Decode(&file) != nil || file.Version != lockVersion || file.Entries == nil {
+		return lockFile{}, false
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return lockFile{}, false
+	}
+	for name, entry := range file.Entries {
+		entry.Name = name
+		file.Entries[name] = entry
+		if !entry.intact() {
+			return lockFile{}, false
+		}
+	}
+	return file, true
+}
+
+// intact reports whether an entry is as it was written.
+func (e Entry) intact() bool {
+	sum, err := e.sum()
+	return err == nil && sum == e.Sum && HashFiles(e.Files) == e.Tree && checkName(e.Name) == nil
+}
+
+// explainLock decodes a lock file of which some part was edited, and says which,
+// and where.
+func (s *Store) explainLock(data []byte) (file lockFile, edited []*EditedError, err error) {
+	path := s.LockFile()
 	var head struct {
 		Version int `json:"version"`
 	}
@@ -144,8 +187,7 @@ func (s *Store) readLock() (file lockFile, edited []*EditedError, err error) {
 		entry := file.Entries[name]
 		entry.Name = name
 		file.Entries[name] = entry
-		sum, err := entry.sum()
-		if err != nil || sum != entry.Sum || HashFiles(entry.Files) != entry.Tree || checkName(name) != nil {
+		if !entry.intact() {
 			edited = append(edited, &EditedError{name, doc.Errorf("/entries/"+name,
 				"undo the change, or reinstall it", "the entry of %q was edited", name)})
 		}

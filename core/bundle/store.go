@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -38,8 +39,8 @@ type Options struct {
 	Now    func() time.Time // the clock; time.Now if nil
 }
 
-// Store is a directory of installed bundles. It keeps nothing in memory and is
-// safe for concurrent use, even by several processes.
+// Store is a directory of installed bundles. It keeps nothing in memory but what
+// it last decoded, and is safe for concurrent use, even by several processes.
 type Store struct {
 	dir    string
 	limits Limits
@@ -47,6 +48,10 @@ type Store struct {
 
 	exchange func(a, b string) error // atomically swaps two folders; may fail
 	step     func(name string) error // called before each step of a change, if not nil
+
+	mu   sync.Mutex
+	read []byte   // the lock file as it was last read; nil before
+	file lockFile // and decoded
 }
 
 // Open returns the store in a directory, which need not exist: it is created

@@ -28,6 +28,9 @@ type Options struct {
 	Excludes []string
 	// Secret reports whether a file's content must not be kept; nil keeps all.
 	Secret func(content []byte) bool
+	// Symbols returns the functions and types that differ in two contents of a file;
+	// nil means none.
+	Symbols func(path string, before, after []byte) []event.SymbolChange
 	// Note adds an event to the root session, for the calls of subagents.
 	Note func(ctx context.Context, body event.Body)
 }
@@ -144,6 +147,9 @@ func Open(opts Options, path, root string) (*snapshot.Workspace, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if path != root {
+		return w, nil // what was interrupted is of the workspace
 	}
 	if _, err := w.Recover(); err != nil {
 		return nil, errors.Join(err, w.Close())
@@ -388,6 +394,9 @@ func (t *Tracker) warning() []event.Body {
 const (
 	maxFiles = 200
 	maxDiff  = 64 << 10 // bytes of all diffs
+
+	maxSymbols  = 200     // of all files
+	maxCompared = 8 << 20 // bytes of files whose symbols are compared
 )
 
 // describe returns what changed between two snapshots, and keeps them.
@@ -410,8 +419,29 @@ func (t *Tracker) describe(ctx context.Context, r *root, before, after snapshot.
 	for _, l := range left[:min(len(left), maxFiles)] {
 		body.Unrecorded = append(body.Unrecorded, event.Unrecorded{Path: l.Path, Reason: l.Reason})
 	}
-	body.Files, err = Files(ctx, r.w, list[:min(len(list), maxFiles)], maxDiff)
+	list = list[:min(len(list), maxFiles)]
+	if body.Files, err = Files(ctx, r.w, list, maxDiff); err == nil {
+		err = t.symbols(r.w, list, body.Files)
+	}
 	return body, true, err
+}
+
+// symbols adds which functions and types changed in files, as far as the limits allow.
+func (t *Tracker) symbols(w *snapshot.Workspace, list []snapshot.Change, files []event.FileChange) error {
+	left, bytes := maxSymbols, maxCompared
+	for i, c := range list {
+		if t.opts.Symbols == nil || files[i].Binary || files[i].Added+files[i].Removed == 0 || left == 0 || bytes <= 0 {
+			continue
+		}
+		before, after, err := w.Contents(c)
+		if err != nil {
+			return err
+		}
+		found := t.opts.Symbols(c.Path, before, after)
+		files[i].Symbols = found[:min(len(found), left)]
+		left, bytes = left-len(files[i].Symbols), bytes-len(before)-len(after)
+	}
+	return nil
 }
 
 // Files describes changes, with at most that many bytes of diffs.

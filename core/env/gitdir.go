@@ -5,10 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
@@ -135,10 +135,10 @@ func gitFile(path string) (dir string, ok bool) {
 }
 
 var (
-	gitSection = regexp.MustCompile(`(?i)^\[\s*(core|remote|branch|user|init|submodule|lfs|extensions|pull|push|color|column|advice)\s*("[^"\\]*")?\s*\]$`)
-	gitSetting = regexp.MustCompile(`(?i)^(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|` +
+	gitSection = lazy.Regexp(`(?i)^\[\s*(core|remote|branch|user|init|submodule|lfs|extensions|pull|push|color|column|advice)\s*("[^"\\]*")?\s*\]$`)
+	gitSetting = lazy.Regexp(`(?i)^(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|` +
 		`fetch|merge|rebase|remote|pushremote|name|email|defaultbranch|active|objectformat|partialclonefilter|promisor|tagopt|ff|default|autosetupremote|ui)\s*=[^\\]*$`)
-	gitURL = regexp.MustCompile(`(?i)^(url|pushurl)\s*=\s*(https?://|ssh://|git@|file://|\.{0,2}/)[^\\]*$`)
+	gitURL = lazy.Regexp(`(?i)^(url|pushurl)\s*=\s*(https?://|ssh://|git@|file://|\.{0,2}/)[^\\]*$`)
 )
 
 // harmlessConfig reports whether the settings of a repository, such as those that
@@ -151,8 +151,8 @@ func harmlessConfig(path string) bool {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		switch {
-		case line == "", line[0] == '#', line[0] == ';', gitSection.MatchString(line), gitSetting.MatchString(line):
-		case gitURL.MatchString(line) && !strings.Contains(line, "::"):
+		case line == "", line[0] == '#', line[0] == ';', gitSection().MatchString(line), gitSetting().MatchString(line):
+		case gitURL().MatchString(line) && !strings.Contains(line, "::"):
 		default:
 			return false
 		}
@@ -210,12 +210,12 @@ func gitPlanted(dir string, changed func(path string) bool) (found []string) {
 	return found
 }
 
-var todoExec = regexp.MustCompile(`(?m)^\s*(x|exec)\s`)
+var todoExec = lazy.Regexp(`(?m)^\s*(x|exec)\s`)
 
 // todoRuns reports whether continuing a rebase would run commands.
 func todoRuns(path string) bool {
 	text, err := os.ReadFile(path)
-	return err != nil || len(text) > maxSetting || todoExec.Match(text)
+	return err != nil || len(text) > maxSetting || todoExec().Match(text)
 }
 
 // gitEnv is the environment for git in a sandbox in which it cannot write its
@@ -234,14 +234,14 @@ func gitEnv(env []string) []string {
 }
 
 var (
-	gitSigns  = regexp.MustCompile(`(?im)^\s*(gpgsign|forceSignAnnotated)\s*=?\s*(true|yes|on|1)?\s*$`)
-	gitWrites = regexp.MustCompile(`\bgit\b.*\b(commit|merge|rebase|tag|cherry-pick|revert|am|pull)\b`)
+	gitSigns  = lazy.Regexp(`(?im)^\s*(gpgsign|forceSignAnnotated)\s*=?\s*(true|yes|on|1)?\s*$`)
+	gitWrites = lazy.Regexp(`\bgit\b.*\b(commit|merge|rebase|tag|cherry-pick|revert|am|pull)\b`)
 )
 
 // unsigned reports whether a command makes commits or tags that the user's settings
 // say to sign.
 func unsigned(script, home string, roots []string) bool {
-	if !gitWrites.MatchString(script) {
+	if !gitWrites().MatchString(script) {
 		return false
 	}
 	files := []string{filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config", "git", "config")}
@@ -250,7 +250,7 @@ func unsigned(script, home string, roots []string) bool {
 	}
 	return slices.ContainsFunc(files, func(file string) bool {
 		text, err := os.ReadFile(file)
-		return err == nil && gitSigns.Match(text)
+		return err == nil && gitSigns().Match(text)
 	})
 }
 

@@ -155,8 +155,11 @@ func (l *Local) sweep() {
 // the command.
 func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) *inspection {
 	for _, g := range grants {
-		if g.Scope == core.ScopeWrite || g.Scope == core.ScopeDelete {
+		switch {
+		case g.Scope == core.ScopeWrite || g.Scope == core.ScopeDelete:
 			p.Writable = append(p.Writable, g.Resource)
+		case g.Scope == core.ScopeRead && sandbox.InTempDir(g.Resource):
+			p.Readable = append(p.Readable, g.Resource) // what this program put there
 		}
 	}
 	mask := func(path string) {

@@ -41,7 +41,7 @@ var ErrNoTrial = errors.New("commands cannot be tried here")
 // Try runs a command so that what it changes in the workspace goes to a layer. It
 // reaches no host but those of the settings and its grants, and writes nothing
 // else. The error is [ErrNoTrial] if that is not possible.
-func (l *Local) Try(ctx context.Context, cmd core.Command) (t *Trial, err error) {
+func (l *Local) Try(ctx context.Context, cmd core.Command) (_ *Trial, err error) {
 	if l.level(ctx) != sandbox.Namespace {
 		return nil, fmt.Errorf("%w: they need the sandbox level namespace; agent doctor says why it does not work", ErrNoTrial)
 	}
@@ -54,7 +54,7 @@ func (l *Local) Try(ctx context.Context, cmd core.Command) (t *Trial, err error)
 			return nil, fmt.Errorf("%w: %s is mounted in the workspace, and no layer covers it", ErrNoTrial, mounts[0])
 		}
 	}
-	t = &Trial{}
+	t := &Trial{}
 	if t.dir, err = sandbox.NewTempDir(); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/env"
@@ -113,5 +114,21 @@ func TestTryAlone(t *testing.T) {
 	defer off.Close()
 	if _, err := off.Try(context.Background(), core.Command{Script: "true"}); !errors.Is(err, env.ErrNoTrial) {
 		t.Error(err)
+	}
+}
+
+// TestTryEnds: a command that is tried for too long is ended, and its changes dropped.
+func TestTryEnds(t *testing.T) {
+	l, dir := trial(t, map[string]string{"a.txt": "a\n"})
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := l.Try(ctx, core.Command{Script: "echo b >a.txt; sleep 300"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("after its time: %v", err)
+	}
+	left, err := filepath.Glob(filepath.Join(temp, "*", "*", "a.txt"))
+	if data, _ := os.ReadFile(filepath.Join(dir, "a.txt")); err != nil || len(left) > 0 || string(data) != "a\n" {
+		t.Errorf("left %q, %v; a.txt is %q", left, err, data)
 	}
 }

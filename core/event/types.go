@@ -151,7 +151,17 @@ func (o *Output) Open() (io.ReadCloser, error) {
 // Steering is a message added between two model calls.
 type Steering struct {
 	Content model.Parts `json:"content"`
-	Source  string      `json:"source"` // "user", "system" (the host), "loop_detection" or "output_schema"
+	Source  string      `json:"source"`           // "user", "system" (the host), "loop_detection" or "output_schema"
+	Queued  Seq         `json:"queued,omitempty"` // seq of the queued event, if it waited
+}
+
+// Queued is a message that waits for the current step to end, or for the next input: then
+// a steering event adds it, also in a resumed session. With a run it is an input that waits
+// for its turn, until a user event or a result has that run.
+type Queued struct {
+	Content model.Parts `json:"content"`
+	Source  string      `json:"source"` // "user" or "system" (the host)
+	Run     string      `json:"run,omitempty"`
 }
 
 // TurnLimit says that a limit on turns or tool rounds ended the processing.
@@ -178,7 +188,7 @@ type LLMStart struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
 	Server   string `json:"server,omitempty"`  // base URL, without secrets
-	Purpose  string `json:"purpose,omitempty"` // "compaction"; empty = the answer
+	Purpose  string `json:"purpose,omitempty"` // "compaction", "plugin NAME", "MCP server"; empty = the answer
 	Messages int    `json:"messages"`
 	Tools    int    `json:"tools"`
 	// The time limits of each attempt; 0 is none or unknown.
@@ -322,6 +332,8 @@ type SubagentStart struct {
 	Kind  string   `json:"kind,omitempty"` // agent type, if it has a definition
 	Model string   `json:"model,omitempty"`
 	Input string   `json:"input"` // the task, or a later message
+	// InputID is that of the input in its session; empty if it continues with messages.
+	InputID string `json:"inputId,omitempty"`
 }
 
 // SubagentEnd says that a subagent has processed its input.
@@ -370,6 +382,34 @@ type FileChange struct {
 	Added   int    `json:"added,omitempty"` // lines
 	Removed int    `json:"removed,omitempty"`
 	Diff    string `json:"diff,omitempty"` // in the unified format; empty if it is long
+	// Symbols are the innermost definitions that were touched, in languages that
+	// are analysed; at most 200 in an event.
+	Symbols []SymbolChange `json:"symbols,omitempty"`
+}
+
+// SymbolChange is the change of a definition in a file.
+type SymbolChange struct {
+	Name   string `json:"name"`   // in the file: Session.Run
+	Kind   string `json:"kind"`   // function, method, class, interface, variable, test
+	Change string `json:"change"` // create, modify, delete
+}
+
+// Hook says what a configured hook came to.
+type Hook struct {
+	Event  string `json:"event"`
+	Name   string `json:"name"`   // its name, command, address or tool
+	Source string `json:"source"` // where it is configured
+	Kind   string `json:"kind"`   // command, http, mcp_tool, plugin, prompt
+	Tool   string `json:"tool,omitempty"`
+	CallID string `json:"callId,omitempty"`
+	// Decision is allow, ask, deny, block or stop; it may be empty.
+	Decision   string `json:"decision,omitempty"`
+	Reason     string `json:"reason,omitempty"`
+	Changed    bool   `json:"changed,omitempty"` // it changed the arguments or the result
+	Context    string `json:"context,omitempty"` // its text for the model
+	ExitCode   *int   `json:"exitCode,omitempty"`
+	Error      string `json:"error,omitempty"` // why it failed
+	DurationMS int64  `json:"durationMs"`
 }
 
 // Cancelled says that processing was cancelled.
@@ -433,6 +473,132 @@ type SettingChanged struct {
 	Value   string `json:"value"`
 }
 
+// TaskStart begins a task, work in beads that commands verify, and describes it. It
+// comes again when a resume changes the limits.
+type TaskStart struct {
+	Task        string          `json:"task"` // its ID
+	Description string          `json:"description"`
+	Workspace   string          `json:"workspace"`
+	Criteria    []TaskCriterion `json:"criteria"`
+	Steps       []TaskStep      `json:"steps,omitempty"`       // of a plan
+	TokenBudget int             `json:"tokenBudget,omitempty"` // 0 = none
+	MaxBeads    int             `json:"maxBeads"`
+	Rounds      int             `json:"roundsPerBead"`
+	TestChange  string          `json:"onTestChange"`        // ask, fail or allow
+	Rollback    bool            `json:"rollback,omitempty"`  // take back what a failed bead did
+	Worktrees   int             `json:"worktrees,omitempty"` // beads that may work at once
+	Base        string          `json:"base"`                // snapshot of the beginning
+	// Sealed are the files that decide what the criteria's commands do, and hashes of
+	// their content.
+	Sealed map[string]string `json:"sealed,omitempty"`
+}
+
+// TaskCriterion is a criterion of a task.
+type TaskCriterion struct {
+	Name    string `json:"name"`
+	Kind    string `json:"kind"` // tests-pass, lint-pass, command, file-exists, file-contains, done-marker
+	Command string `json:"command,omitempty"`
+	Path    string `json:"path,omitempty"`
+	Text    string `json:"text,omitempty"` // that the file contains
+}
+
+// TaskStep is a step of a task's plan.
+type TaskStep struct {
+	Name     string          `json:"name"`
+	Title    string          `json:"title"`
+	Needs    []string        `json:"needs,omitempty"`    // names of steps
+	Files    []string        `json:"files,omitempty"`    // that it is expected to change
+	Criteria []TaskCriterion `json:"criteria,omitempty"` // besides those of the task
+	Issue    string          `json:"issue,omitempty"`    // of a tracker, in JSON, that the step was made of
+}
+
+// TaskState says that a task, or one of its beads, is in a new state.
+type TaskState struct {
+	Task     string      `json:"task"`
+	Bead     int         `json:"bead,omitempty"` // 0 = the task itself
+	State    string      `json:"state"`
+	Reason   string      `json:"reason,omitempty"`
+	Result   *BeadResult `json:"result,omitempty"`   // of a bead that is merged or verified
+	Snapshot string      `json:"snapshot,omitempty"` // of what is merged or verified, or of a worktree's beginning
+	Before   string      `json:"before,omitempty"`   // snapshot of the workspace before a merge
+}
+
+// BeadResult is what came of the session of a bead.
+type BeadResult struct {
+	Success  bool         `json:"success"` // the model ended it; it was not cut off
+	Files    []FileChange `json:"filesChanged"`
+	Left     int          `json:"left,omitempty"` // number of files not listed
+	Errors   []string     `json:"errors,omitempty"`
+	Used     int          `json:"tokensUsed"`
+	CostUSD  float64      `json:"costUsd,omitempty"` // as far as prices are known
+	Rounds   int          `json:"rounds"`
+	Response string       `json:"response"`
+	Done     bool         `json:"isDone"`          // the last line of the response is DONE
+	Spent    bool         `json:"spent,omitempty"` // its tokens are used up
+}
+
+// BeadStart begins a bead: one attempt at a task or a step, in its own session.
+type BeadStart struct {
+	Task      string `json:"task"`
+	Bead      int    `json:"bead"` // from 1
+	Max       int    `json:"maxBeads"`
+	Step      string `json:"step,omitempty"`
+	Child     string `json:"child"`               // its session
+	Before    string `json:"before"`              // snapshot
+	Worktree  string `json:"worktree,omitempty"`  // where it works, beside others
+	Allowance int    `json:"allowance,omitempty"` // tokens that it may use
+	Finishing bool   `json:"finishing,omitempty"` // the last one that the budget allows
+}
+
+// BeadEnd ends a bead.
+type BeadEnd struct {
+	Task        string     `json:"task"`
+	Bead        int        `json:"bead"`
+	State       string     `json:"state"` // committed, retrying, blocked or exhausted
+	Reason      string     `json:"reason,omitempty"`
+	Complete    bool       `json:"complete,omitempty"` // all criteria of the task are met
+	Result      BeadResult `json:"result"`
+	Failures    []string   `json:"failures,omitempty"`    // of criteria, for the next bead
+	Fingerprint string     `json:"fingerprint,omitempty"` // of the failures
+	RolledBack  bool       `json:"rolledBack,omitempty"`  // its changes were taken back
+	Conflicts   []string   `json:"conflicts,omitempty"`   // of its worktree with the workspace: nothing was merged
+	After       string     `json:"after"`                 // snapshot
+	DurationMS  int64      `json:"durationMs"`
+}
+
+// Criterion is the result of one criterion.
+type Criterion struct {
+	Task       string `json:"task"`
+	Bead       int    `json:"bead"`
+	Name       string `json:"name"`
+	Kind       string `json:"kind"`
+	Command    string `json:"command,omitempty"`
+	Status     string `json:"status"` // pass, fail, error or not-run
+	ExitCode   int    `json:"exitCode"`
+	DurationMS int64  `json:"durationMs"`
+	Output     string `json:"output,omitempty"` // its end
+}
+
+// Guard says that tests, or what the criteria run, were changed.
+type Guard struct {
+	Task   string `json:"task"`
+	Bead   int    `json:"bead"`
+	Kind   string `json:"kind"` // test-changed, test-removed, test-skipped or criteria-changed
+	Path   string `json:"path"`
+	Detail string `json:"detail,omitempty"`
+	Action string `json:"action"` // ask, fail or allow
+}
+
+// Budget says what a task has used, after each model call.
+type Budget struct {
+	Task    string  `json:"task"`
+	Bead    int     `json:"bead"`
+	Used    int     `json:"used"`
+	Max     int     `json:"max,omitempty"` // 0 = no limit
+	CostUSD float64 `json:"costUsd,omitempty"`
+	Warning int     `json:"warning,omitempty"` // percentage that it passed: 50, 75 or 90
+}
+
 // Host is an event of the host's own, see core.Session.Note. The name begins with a domain or path of the
 // host, such as "example.com/ticket".
 type Host struct {
@@ -460,6 +626,7 @@ func (ToolOutputDelta) Type() string { return "tool_output_delta" }
 func (ToolProgress) Type() string    { return "tool_progress" }
 func (ToolResult) Type() string      { return "tool_result" }
 func (Steering) Type() string        { return "steering" }
+func (Queued) Type() string          { return "queued" }
 func (TurnLimit) Type() string       { return "turn_limit" }
 func (TokenLimit) Type() string      { return "token_limit" }
 func (LoopDetection) Type() string   { return "loop_detection" }
@@ -477,12 +644,20 @@ func (SubagentStart) Type() string   { return "subagent_start" }
 func (SubagentEnd) Type() string     { return "subagent_end" }
 func (SkillActivated) Type() string  { return "skill_activated" }
 func (FilesChanged) Type() string    { return "files_changed" }
+func (Hook) Type() string            { return "hook" }
 func (Cancelled) Type() string       { return "cancelled" }
 func (Warning) Type() string         { return "warning" }
 func (Error) Type() string           { return "error" }
 func (Init) Type() string            { return "init" }
 func (Result) Type() string          { return "result" }
 func (SettingChanged) Type() string  { return "setting_changed" }
+func (TaskStart) Type() string       { return "task_start" }
+func (TaskState) Type() string       { return "task_state" }
+func (BeadStart) Type() string       { return "bead_start" }
+func (BeadEnd) Type() string         { return "bead_end" }
+func (Criterion) Type() string       { return "criterion" }
+func (Guard) Type() string           { return "guard" }
+func (Budget) Type() string          { return "budget" }
 func (Host) Type() string            { return "host" }
 func (u Unknown) Type() string       { return u.Kind }
 
@@ -500,6 +675,7 @@ func (ToolOutputDelta) body() {}
 func (ToolProgress) body()    {}
 func (ToolResult) body()      {}
 func (Steering) body()        {}
+func (Queued) body()          {}
 func (TurnLimit) body()       {}
 func (TokenLimit) body()      {}
 func (LoopDetection) body()   {}
@@ -517,12 +693,20 @@ func (SubagentStart) body()   {}
 func (SubagentEnd) body()     {}
 func (SkillActivated) body()  {}
 func (FilesChanged) body()    {}
+func (Hook) body()            {}
 func (Cancelled) body()       {}
 func (Warning) body()         {}
 func (Error) body()           {}
 func (Init) body()            {}
 func (Result) body()          {}
 func (SettingChanged) body()  {}
+func (TaskStart) body()       {}
+func (TaskState) body()       {}
+func (BeadStart) body()       {}
+func (BeadEnd) body()         {}
+func (Criterion) body()       {}
+func (Guard) body()           {}
+func (Budget) body()          {}
 func (Host) body()            {}
 func (Unknown) body()         {}
 
@@ -548,6 +732,7 @@ var bodyTypes = [...]bodyType{
 	typeOf[ToolProgress](),
 	typeOf[ToolResult](),
 	typeOf[Steering](),
+	typeOf[Queued](),
 	typeOf[TurnLimit](),
 	typeOf[TokenLimit](),
 	typeOf[LoopDetection](),
@@ -565,12 +750,20 @@ var bodyTypes = [...]bodyType{
 	typeOf[SubagentStart](),
 	typeOf[SubagentEnd](),
 	typeOf[FilesChanged](),
+	typeOf[Hook](),
 	typeOf[Cancelled](),
 	typeOf[Warning](),
 	typeOf[Error](),
 	typeOf[Init](),
 	typeOf[Result](),
 	typeOf[SettingChanged](),
+	typeOf[TaskStart](),
+	typeOf[TaskState](),
+	typeOf[BeadStart](),
+	typeOf[BeadEnd](),
+	typeOf[Criterion](),
+	typeOf[Guard](),
+	typeOf[Budget](),
 	typeOf[Host](),
 }
 

@@ -130,6 +130,9 @@ func (d *Document) lineCol(offset int) (line, col int) {
 
 // escape returns a key as a segment of a JSON pointer.
 func escape(key string) string {
+	if !strings.ContainsAny(key, "~/") {
+		return key
+	}
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 

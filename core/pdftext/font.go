@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/hex"
 	"io"
-	"regexp"
 	"strings"
 	"unicode/utf16"
 
 	"github.com/ledongthuc/pdf"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // font maps the codes of a string to text and widths.
@@ -132,10 +133,10 @@ func (f *font) guess(code int) float64 {
 }
 
 var (
-	codeBlock = regexp.MustCompile(`(?s)beginbf(char|range)(.*?)endbf`)
-	codeChar  = regexp.MustCompile(`<([^<>]*)>\s*<([^<>]*)>`)
-	codeRange = regexp.MustCompile(`<([^<>]*)>\s*<([^<>]*)>\s*(?:<([^<>]*)>|\[([^\]]*)\])`)
-	codeText  = regexp.MustCompile(`<([^<>]*)>`)
+	codeBlock = lazy.Regexp(`(?s)beginbf(char|range)(.*?)endbf`)
+	codeChar  = lazy.Regexp(`<([^<>]*)>\s*<([^<>]*)>`)
+	codeRange = lazy.Regexp(`<([^<>]*)>\s*<([^<>]*)>\s*(?:<([^<>]*)>|\[([^\]]*)\])`)
+	codeText  = lazy.Regexp(`<([^<>]*)>`)
 )
 
 // unicodes reads a ToUnicode map.
@@ -145,19 +146,19 @@ func unicodes(v pdf.Value) map[string]string {
 		return m
 	}
 	data, _ := io.ReadAll(io.LimitReader(v.Reader(), maxMap)) // the beginning of a damaged one is of use
-	for _, block := range codeBlock.FindAllSubmatch(data, -1) {
+	for _, block := range codeBlock().FindAllSubmatch(data, -1) {
 		if string(block[1]) == "char" {
-			for _, c := range codeChar.FindAllSubmatch(block[2], -1) {
+			for _, c := range codeChar().FindAllSubmatch(block[2], -1) {
 				m[unhex(c[1])] = utf16Text(unhex(c[2]))
 			}
 			continue
 		}
-		for _, r := range codeRange.FindAllSubmatch(block[2], -1) {
+		for _, r := range codeRange().FindAllSubmatch(block[2], -1) {
 			low, high := unhex(r[1]), unhex(r[2])
 			if low == "" || len(low) != len(high) || len(m) > maxCodes {
 				continue
 			}
-			list, start := codeText.FindAllSubmatch(r[4], -1), []rune(utf16Text(unhex(r[3])))
+			list, start := codeText().FindAllSubmatch(r[4], -1), []rune(utf16Text(unhex(r[3])))
 			end := len(low) - 1 // codes of a range differ in the last byte
 			for i := range int(high[end]) - int(low[end]) + 1 {
 				code := low[:end] + string([]byte{low[end] + byte(i)})

@@ -2,9 +2,10 @@ package preview
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // Hunk is a part of a change that can be taken alone.
@@ -15,7 +16,7 @@ type Hunk struct {
 	after        string
 }
 
-var hunkHead = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@`)
+var hunkHead = lazy.Regexp(`^@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@`)
 
 // Hunks returns the parts of the change; one that cannot be taken apart has none. A
 // new or deleted file is one part.
@@ -27,7 +28,7 @@ func (c Change) Hunks() []Hunk {
 	var hunks []Hunk
 	lines := strings.SplitAfter(diff, "\n")
 	for i, line := range lines {
-		if m := hunkHead.FindStringSubmatch(line); m != nil {
+		if m := hunkHead().FindStringSubmatch(line); m != nil {
 			h := Hunk{count: 1}
 			h.start, _ = strconv.Atoi(m[1])
 			if m[2] != "" {

@@ -2,6 +2,7 @@ package preview
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"strings"
 
@@ -40,6 +41,33 @@ func (c Change) EditsOf(diff string) []event.Edit {
 		kind = "delete"
 	}
 	return event.EditsOf(c.Path, kind, diff)
+}
+
+const (
+	maxDiffFile = 1 << 20  // largest file that gets a diff
+	maxDiffSize = 64 << 10 // largest diff
+)
+
+// Meta returns changes for the Meta of a result: as a unified diff, and as edits. It
+// is nil if they are large.
+func Meta(changes ...Change) map[string]json.RawMessage {
+	var unified strings.Builder
+	var edits []event.Edit
+	for _, c := range changes {
+		if len(c.Before) > maxDiffFile || len(c.After) > maxDiffFile || unified.Len() > maxDiffSize {
+			return nil
+		}
+		diff := c.Diff()
+		unified.WriteString(diff)
+		edits = append(edits, c.EditsOf(diff)...)
+	}
+	text, err := json.Marshal(unified.String())
+	if err != nil || unified.Len() == 0 || unified.Len() > maxDiffSize {
+		return nil
+	}
+	meta := map[string]json.RawMessage{"diff": text}
+	event.EditsMeta(meta, edits)
+	return meta
 }
 
 func utf8Text(data []byte) []byte {

@@ -8,12 +8,12 @@ import (
 	"io"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/schema/adapt"
 )
 
@@ -162,11 +162,11 @@ func (s *Schema) explain(err error) error {
 }
 
 // wrongType is the validator's error for a value of the wrong type.
-var wrongType = regexp.MustCompile(`^type: (?s:.*) has type "(\w+)", want (one of )?("[^"]*"(?:, "[^"]*")*)$`)
+var wrongType = lazy.Regexp(`^type: (?s:.*) has type "(\w+)", want (one of )?("[^"]*"(?:, "[^"]*")*)$`)
 
 // readable replaces what the validator prints of Go's values.
 func readable(msg string) string {
-	if m := wrongType.FindStringSubmatch(msg); m != nil {
+	if m := wrongType().FindStringSubmatch(msg); m != nil {
 		return fmt.Sprintf("expected %s%s, got %s", m[2], m[3], article(m[1]))
 	}
 	return strings.ReplaceAll(msg, "<invalid reflect.Value>", "null")

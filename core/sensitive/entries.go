@@ -1,6 +1,9 @@
 package sensitive
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // Class says what a path must be protected from.
 type Class string
@@ -36,7 +39,9 @@ type Entry struct {
 }
 
 // Entries returns the list.
-func Entries() []Entry {
+func Entries() []Entry { return slices.Clone(entries()) }
+
+var entries = sync.OnceValue(func() []Entry {
 	var all []Entry
 	for _, g := range slices.Concat(secretGroups, protectedGroups) {
 		for _, p := range g.patterns {
@@ -44,7 +49,7 @@ func Entries() []Entry {
 		}
 	}
 	return all
-}
+})
 
 // group is entries that share everything but the pattern.
 type group struct {

@@ -25,7 +25,7 @@ type index struct {
 
 var table = sync.OnceValue(func() *index {
 	x := &index{exact: map[string][]*compiled{}, ext: map[string][]*compiled{}, first: map[byte][]*compiled{}}
-	for _, e := range Entries() {
+	for _, e := range entries() {
 		c := &compiled{Entry: e, elements: strings.Split(strings.TrimSuffix(strings.ToLower(e.Pattern), "/"), "/"), except: e.Except}
 		first := c.elements[0]
 		ext, star := strings.CutPrefix(first, "*.")

@@ -32,7 +32,7 @@ const keyFiles = "private keys and key stores"
 func SecretPaths(home, agentHome string) []string {
 	roots := map[Scope]string{System: "", Home: strings.TrimRight(home, "/"), AgentHome: strings.TrimRight(agentHome, "/")}
 	var paths []string
-	for _, e := range Entries() {
+	for _, e := range entries() {
 		root, fixed := roots[e.Scope]
 		if !fixed || e.Class != Secret || root == "" && e.Scope != System {
 			continue
@@ -55,7 +55,7 @@ func SecretPaths(home, agentHome string) []string {
 // *. What is below ".git/" and must not be written is in [GitPaths].
 func ProtectedNames() []string {
 	var names []string
-	for _, e := range Entries() {
+	for _, e := range entries() {
 		if e.Class == Protected && e.Scope == Anywhere {
 			names = append(names, e.Pattern)
 		}

@@ -171,11 +171,7 @@ func (w *Workspace) Diff(ctx context.Context, c Change) (Diff, error) {
 	if c.Dir || c.before.id == c.after.id {
 		return Diff{}, ctx.Err()
 	}
-	before, err := w.content(c.before)
-	if err != nil {
-		return Diff{}, err
-	}
-	after, err := w.content(c.after)
+	before, after, err := w.Contents(c)
 	if err != nil {
 		return Diff{}, err
 	}
@@ -189,6 +185,14 @@ func (w *Workspace) Diff(ctx context.Context, c Change) (Diff, error) {
 		old = "a/" + c.From
 	}
 	return Compare(old, name, before, after), ctx.Err()
+}
+
+// Contents returns the content of a file before and after a change.
+func (w *Workspace) Contents(c Change) (before, after []byte, err error) {
+	if before, err = w.content(c.before); err == nil {
+		after, err = w.content(c.after)
+	}
+	return before, after, err
 }
 
 // Compare returns how a content changed; the names are for the heading.

@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"github.com/seed-009c0928/agent/core/atomicfile"
 )
 
 // indexName is the file with the index in a store. It begins with the version,
@@ -71,7 +69,7 @@ func (w *Workspace) saveIndex() error {
 	out = appendText(out, w.rulesText())
 	out = w.index.encode(out)
 	out = binary.LittleEndian.AppendUint32(out, crc32.ChecksumIEEE(out))
-	err := atomicfile.Write(filepath.Join(w.opts.Dir, indexName), out, 0o600)
+	err := replace(filepath.Join(w.opts.Dir, indexName), out)
 	if errors.Is(err, fs.ErrNotExist) { // the store was removed
 		return nil
 	}

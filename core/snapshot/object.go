@@ -5,17 +5,17 @@ import (
 	"bytes"
 	"compress/zlib"
 	"crypto/sha1" // git's objects are named by it
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/adler32"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
-
-	"github.com/seed-009c0928/agent/core/atomicfile"
 )
 
 // ID names a git object.
@@ -67,10 +67,10 @@ func openObjects(dir string) (*objects, error) {
 		"config": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n",
 	} {
 		path := filepath.Join(dir, name)
-		if _, err := os.Lstat(path); err == nil {
+		if info, err := os.Lstat(path); err == nil && info.Size() == int64(len(text)) {
 			continue
 		}
-		if err := atomicfile.Write(path, []byte(text), 0o600); err != nil {
+		if err := replace(path, []byte(text)); err != nil {
 			return nil, err
 		}
 	}
@@ -163,7 +163,18 @@ var deflaters = sync.Pool{New: func() any {
 	return w
 }}
 
+// incompressible is the size up to which data is stored as it is: a file has
+// whole blocks of the disk, and a compressor more than 1 MB of tables.
+const incompressible = 1 << 10
+
 func deflate(to io.Writer, parts ...[]byte) error {
+	size := 0
+	for _, p := range parts {
+		size += len(p)
+	}
+	if size <= incompressible {
+		return store(to, bytes.Join(parts, nil))
+	}
 	w := deflaters.Get().(*zlib.Writer)
 	defer deflaters.Put(w)
 	w.Reset(to)
@@ -175,18 +186,33 @@ func deflate(to io.Writer, parts ...[]byte) error {
 	return w.Close()
 }
 
-// writeLoose writes an object's file in one step, without waiting for the disk:
-// a read compares the content with the name.
+// store writes a zlib stream of one stored block: RFC 1950 and 1951.
+func store(to io.Writer, data []byte) error {
+	out := []byte{0x78, 0x01, 1} // the last block
+	out = binary.LittleEndian.AppendUint16(out, uint16(len(data)))
+	out = binary.LittleEndian.AppendUint16(out, ^uint16(len(data)))
+	out = append(out, data...)
+	_, err := to.Write(binary.BigEndian.AppendUint32(out, adler32.Checksum(data)))
+	return err
+}
+
+// writeLoose writes an object's file: a read compares the content with the name.
 func writeLoose(path string, parts ...[]byte) error {
 	var b bytes.Buffer
 	if err := deflate(&b, parts...); err != nil {
 		return err
 	}
+	return replace(path, b.Bytes())
+}
+
+// replace writes a file in one step, without waiting for the disk: it is for what
+// is checked when it is read.
+func replace(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "tmp_obj_*") // git prune removes these names
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(b.Bytes())
+	_, err = f.Write(data)
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}

@@ -117,7 +117,12 @@ func Prune(store string) (bool, error) {
 		return false, nil // an unfinished restore needs it
 	}
 	if len(kept) == 0 {
-		return true, os.RemoveAll(store)
+		// Who opens the store meanwhile makes a new one, in which nothing is removed.
+		gone := fmt.Sprintf("%s.%d.gone", store, os.Getpid())
+		if err := os.Rename(store, gone); err != nil {
+			return true, os.RemoveAll(store)
+		}
+		return true, os.RemoveAll(gone)
 	}
 	o, err := openObjects(store)
 	if err != nil {

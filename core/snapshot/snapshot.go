@@ -296,7 +296,7 @@ func (n *node) relist(at string) {
 }
 
 // bulkFrom is the number of changed files from which on they go into a pack.
-const bulkFrom = 200
+const bulkFrom = 16
 
 // take scans, and stores what changed.
 func (w *Workspace) take(s *scan) (Snapshot, error) {

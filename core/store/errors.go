@@ -63,6 +63,8 @@ type LockedError struct {
 	ID   string
 	File string // the lock
 	PID  int    // of the owner; 0 = not known
+	// Address is where the owner serves the session; empty = nowhere.
+	Address string
 }
 
 // Error implements error.
@@ -70,6 +72,9 @@ func (e *LockedError) Error() string {
 	owner := "another process"
 	if e.PID > 0 {
 		owner = fmt.Sprintf("process %d", e.PID)
+	}
+	if e.Address != "" {
+		return fmt.Sprintf("session %s is in use by %s, which serves it on the socket %s; to attach: agent serve --stdio --resume %[1]s; or end that process, or start a new session", e.ID, owner, e.Address)
 	}
 	return fmt.Sprintf("session %s is in use by %s (lock %s); end that process, or start a new session", e.ID, owner, e.File)
 }

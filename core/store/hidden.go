@@ -2,12 +2,12 @@ package store
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
 
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/redact"
 )
 
@@ -99,21 +99,21 @@ func (h *Hidden) record(line []byte) []byte {
 var (
 	// named is the value of a name that says that it is secret, in the syntaxes of
 	// most configuration files.
-	named    = regexp.MustCompile(`(?i)[\w.-]*(?:pass|secret|token|key|cred|auth|pwd|dsn|private)[\w.-]*["']?\s*[=:]\s*["']?([^\s"']{8,})`)
-	userinfo = regexp.MustCompile(`://[^\s/:@]*:([^\s@]{8,})@`)
-	words    = regexp.MustCompile(`[^\s"'=:@/\\,;<>(){}\[\]|&?]{8,}`)
+	named    = lazy.Regexp(`(?i)[\w.-]*(?:pass|secret|token|key|cred|auth|pwd|dsn|private)[\w.-]*["']?\s*[=:]\s*["']?([^\s"']{8,})`)
+	userinfo = lazy.Regexp(`://[^\s/:@]*:([^\s@]{8,})@`)
+	words    = lazy.Regexp(`[^\s"'=:@/\\,;<>(){}\[\]|&?]{8,}`)
 )
 
 // secretsOf returns what looks like a secret in the content of a sensitive file:
 // values of names that say so, and words that look random.
 func secretsOf(text string) []string {
 	var found []string
-	for _, m := range append(named.FindAllStringSubmatch(text, -1), userinfo.FindAllStringSubmatch(text, -1)...) {
+	for _, m := range append(named().FindAllStringSubmatch(text, -1), userinfo().FindAllStringSubmatch(text, -1)...) {
 		if value := strings.TrimRight(m[1], ",;"); !strings.HasPrefix(value, "image/") { // how a tool describes a file
 			found = append(found, value)
 		}
 	}
-	for _, word := range words.FindAllString(text, -1) {
+	for _, word := range words().FindAllString(text, -1) {
 		if random(word) {
 			found = append(found, word)
 		}

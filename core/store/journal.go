@@ -114,6 +114,10 @@ func open(dir, id string, flag int, opts Options) (*Journal, error) {
 	return j, nil
 }
 
+// Advertise tells processes that find the session in use where it is served, such as on
+// a socket; see [LockedError].
+func (j *Journal) Advertise(address string) error { return j.lock.advertise(address) }
+
 // Path returns the log's file.
 func (j *Journal) Path() string { return j.path }
 

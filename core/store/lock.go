@@ -32,7 +32,8 @@ func acquire(id, path string) (*lock, error) {
 			return nil, fmt.Errorf("lock session %s: %w", id, err)
 		}
 		if !ok {
-			return nil, &LockedError{ID: id, File: path, PID: owner(path)}
+			pid, address := ownerOf(path)
+			return nil, &LockedError{ID: id, File: path, PID: pid, Address: address}
 		}
 		// The previous owner may have removed the file after it was opened
 		// here: a lock on a removed file excludes nobody.
@@ -85,30 +86,51 @@ func (l *lock) release() error {
 
 // The owner's process id follows the first byte: on Windows the lock makes that
 // byte unreadable for others.
-const ownerOffset = 1
+const (
+	ownerOffset = 1
+	ownerSize   = 21 // of the id and its line break
+)
 
 func writeOwner(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt(fmt.Appendf(nil, "%-20d\n", os.Getpid()), ownerOffset)
+	_, err = f.WriteAt(fmt.Appendf(nil, "%-20d\n\n", os.Getpid()), ownerOffset)
+	return errors.Join(err, f.Close())
+}
+
+// advertise adds to the lock how other processes reach the owner.
+func (l *lock) advertise(address string) error {
+	f, err := os.OpenFile(l.file.Path(), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte(address+"\n"), ownerOffset+ownerSize)
 	return errors.Join(err, f.Close())
 }
 
 func owner(path string) int {
+	pid, _ := ownerOf(path)
+	return pid
+}
+
+// ownerOf returns the owner's process id, 0 if it is not known, and what it advertises.
+func ownerOf(path string) (pid int, address string) {
 	f, err := os.Open(path)
 	if err != nil {
-		return 0
+		return 0, ""
 	}
 	defer f.Close()
-	buf := make([]byte, 32)
+	buf := make([]byte, 1024)
 	n, _ := f.ReadAt(buf, ownerOffset)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(buf[:n])))
+	first, rest, _ := strings.Cut(string(buf[:n]), "\n")
+	pid, err = strconv.Atoi(strings.TrimSpace(first))
 	if err != nil {
-		return 0
+		return 0, ""
 	}
-	return pid
+	address, _, _ = strings.Cut(rest, "\n")
+	return pid, address
 }
 
 // InUse reports whether some process has the session open, as far as that can be found

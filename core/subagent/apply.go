@@ -4,29 +4,29 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 type applyArgs struct {
 	AgentID string `json:"agent_id"`
-	Action  string `json:"action,omitempty" jsonschema:"apply (default) to the workspace, branch: keep as a git branch, or drop"`
-	Branch  string `json:"branch,omitempty" jsonschema:"name of the branch"`
+	Action  string `json:"action,omitempty" jsonschema:"apply (default), branch: keep as a git branch, or drop"`
+	Branch  string `json:"branch,omitempty"`
 }
 
 func (s *Toolset) applyTool() core.Tool {
 	return core.NewTool(core.ToolDefinition{
 		Name: "apply_result", Scopes: []core.Scope{core.ScopeSubagent, core.ScopeWrite, core.ScopeDelete},
-		Description: "Takes over what an agent with isolation changed. Without it, closing the agent drops the changes.",
+		Description: "Takes over what an agent with isolation changed; closing it drops that.",
 	}, s.applyAccess, s.apply)
 }
 
 // isolated finds an isolated agent that is done.
-func (s *Toolset) isolated(call *core.Call, id string) (*agent, Isolated, *core.Result) {
-	a, refusal := s.find(call, id)
+func (s *Toolset) isolated(ctx context.Context, call *core.Call, id string) (*agent, Isolated, *core.Result) {
+	a, refusal := s.find(ctx, call, id)
 	if refusal != nil {
 		return nil, nil, refusal
 	}
@@ -45,7 +45,7 @@ func (s *Toolset) isolated(call *core.Call, id string) (*agent, Isolated, *core.
 // applyAccess returns the files that the call changes.
 func (s *Toolset) applyAccess(ctx context.Context, call *core.Call, in applyArgs) ([]core.Access, error) {
 	all := subagentAccess(in.AgentID)
-	a, session, refusal := s.isolated(call, in.AgentID)
+	a, session, refusal := s.isolated(ctx, call, in.AgentID)
 	if refusal != nil || in.Action == "drop" {
 		return all, nil // Run says why
 	}
@@ -77,17 +77,17 @@ func (s *Toolset) applyAccess(ctx context.Context, call *core.Call, in applyArgs
 	return all, nil
 }
 
-var branchName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
+var branchName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 
 func (s *Toolset) apply(ctx context.Context, call *core.Call, in applyArgs) (core.Result, error) {
-	a, session, refusal := s.isolated(call, in.AgentID)
+	a, session, refusal := s.isolated(ctx, call, in.AgentID)
 	if refusal != nil {
 		return *refusal, nil
 	}
 	switch in.Action {
 	case "", "apply":
 	case "branch":
-		if in.Branch != "" && !branchName.MatchString(in.Branch) {
+		if in.Branch != "" && !branchName().MatchString(in.Branch) {
 			return core.Failf(core.CodeValidation, "branch %q is invalid: use letters, digits, ., _, - and /.", in.Branch), nil
 		}
 		out, _ := a.state()

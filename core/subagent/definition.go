@@ -1,6 +1,7 @@
 package subagent
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,6 +30,7 @@ type Definition struct {
 	Model       string
 	Prompt      string // added to the system prompt
 	Path        string // of the file
+	Hooks       string // while it works: a JSON object of events, see package core/hooks
 }
 
 // maxDefinition is the largest size of a file, in bytes.
@@ -78,6 +80,7 @@ func read(files fs.FS, at string) (Definition, error) {
 		Tools       any    `yaml:"tools"`
 		Disallowed  any    `yaml:"disallowedTools"`
 		Model       string `yaml:"model"`
+		Hooks       any    `yaml:"hooks"`
 	}
 	body, err := frontmatter.Parse(data, &head)
 	if err != nil {
@@ -92,6 +95,13 @@ func read(files fs.FS, at string) (Definition, error) {
 	}
 	if d.Disallowed, err = toolNames("disallowedTools", head.Disallowed); err != nil {
 		return Definition{}, err
+	}
+	if head.Hooks != nil {
+		data, err := json.Marshal(head.Hooks)
+		if err != nil {
+			return Definition{}, fmt.Errorf("hooks: %w", err)
+		}
+		d.Hooks = string(data)
 	}
 	switch {
 	case strings.ContainsFunc(d.Name, func(r rune) bool {

@@ -13,19 +13,25 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
+// The tools whose calls are read in a [History].
+const (
+	spawnName = "spawn_agent"
+	closeName = "close_agent"
+)
+
 // maxOutput limits what a parent gets of a report at once, in characters.
 const maxOutput = 20_000
 
 type spawnArgs struct {
-	Task       string  `json:"task" jsonschema:"everything that the agent must know"`
+	Task       string  `json:"task"`
 	Agent      string  `json:"agent,omitempty" jsonschema:"agent type"`
-	WorkingDir string  `json:"working_dir,omitempty" jsonschema:"subdirectory that becomes its working directory and workspace"`
-	Isolation  string  `json:"isolation,omitempty" jsonschema:"\"worktree\": it works on a copy of the workspace, apply_result takes over what it changed"`
-	Background bool    `json:"background,omitempty" jsonschema:"you get a message when it is done, so you need not wait"`
-	Model      string  `json:"model,omitempty" jsonschema:"another model"`
-	MaxTurns   int     `json:"max_turns,omitempty" jsonschema:"limit on its turns (default none)"`
-	MaxTokens  int     `json:"max_tokens,omitempty" jsonschema:"limit on the tokens that it uses (default none)"`
-	MaxCostUSD float64 `json:"max_cost_usd,omitempty" jsonschema:"limit on its cost in USD (default none)"`
+	WorkingDir string  `json:"working_dir,omitempty" jsonschema:"its workspace, a subdirectory"`
+	Isolation  string  `json:"isolation,omitempty" jsonschema:"\"worktree\": it works on a copy, see apply_result"`
+	Background bool    `json:"background,omitempty" jsonschema:"you get a message when it is done"`
+	Model      string  `json:"model,omitempty"`
+	MaxTurns   int     `json:"max_turns,omitempty"`
+	MaxTokens  int     `json:"max_tokens,omitempty"`
+	MaxCostUSD float64 `json:"max_cost_usd,omitempty"`
 }
 
 type agentArgs struct {
@@ -42,7 +48,7 @@ func subagentAccess(name string) []core.Access {
 }
 
 func (s *Toolset) spawnTool() core.Tool {
-	text := "Starts an agent on a part of the work and returns its id at once. It has the same files and tools but sees nothing of this conversation: the task must say everything. " +
+	text := "Starts an agent on a part of the work and returns its id. It has the same files and tools but sees nothing of this conversation: the task must say everything. " +
 		"For searches whose details you do not need, or parts that can be done in parallel."
 	if len(s.opts.Definitions) > 0 {
 		text += " Agent types:"
@@ -50,7 +56,7 @@ func (s *Toolset) spawnTool() core.Tool {
 			text += fmt.Sprintf("\n- %s: %s", d.Name, d.Description)
 		}
 	}
-	return core.NewTool(core.ToolDefinition{Name: "spawn_agent", Description: text, Scopes: []core.Scope{core.ScopeSubagent}},
+	return core.NewTool(core.ToolDefinition{Name: spawnName, Description: text, Scopes: []core.Scope{core.ScopeSubagent}},
 		func(_ context.Context, _ *core.Call, in spawnArgs) ([]core.Access, error) {
 			if in.Agent != "" {
 				return subagentAccess(in.Agent), nil
@@ -60,48 +66,91 @@ func (s *Toolset) spawnTool() core.Tool {
 }
 
 func (s *Toolset) spawn(ctx context.Context, call *core.Call, in spawnArgs) (core.Result, error) {
-	if strings.TrimSpace(in.Task) == "" {
-		return core.Fail(core.CodeValidation, "task is empty. Say what the agent should do and report."), nil
+	a := s.spawnedBy(call)
+	if a == nil {
+		id := s.nextID()
+		req, refusal := s.request(call.Session, id, in)
+		if refusal != nil {
+			return *refusal, nil
+		}
+		var err error
+		if a, err = s.start(ctx, id, req, s.notifier(call.Session.ID, id, in.Background)); err != nil {
+			return core.Failf(core.CodeConfig, "The agent could not be started: %v.", err), nil
+		}
+		a.begin(&s.wg, task(in))
+	} else if err := s.wake(ctx, a); err != nil {
+		return core.Failf(core.CodeConfig, "%v.", err), nil
 	}
-	if depth := len(call.Session.AgentPath); depth >= s.opts.MaxDepth {
-		return core.Failf(core.CodeValidation, "An agent at depth %d cannot start others (limit %d). Do the work yourself.", depth, s.opts.MaxDepth), nil
+	text := fmt.Sprintf("Agent %s is running. wait returns its outcome.", a.id)
+	if a.notify != nil {
+		text = fmt.Sprintf("Agent %s is running in the background. A message comes when it is done.", a.id)
+	}
+	return answer(text, spawned{AgentID: a.id, Status: "running", Session: a.session.ID()})
+}
+
+// spawned is what a call of spawn_agent returns.
+type spawned struct {
+	AgentID string `json:"agentId"`
+	Session string `json:"session"`
+	Status  string `json:"status"`
+}
+
+// spawnedBy returns the agent that a call started in another process.
+func (s *Toolset) spawnedBy(call *core.Call) *agent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.agents[call.Session.ID] {
+		if a.past != nil && a.past.call != "" && a.past.call == call.ID {
+			a.past.call = ""
+			return a
+		}
+	}
+	return nil
+}
+
+// request returns what the host needs to open the session of an agent.
+func (s *Toolset) request(parent core.SessionInfo, id string, in spawnArgs) (Request, *core.Result) {
+	refuse := func(r core.Result) (Request, *core.Result) { return Request{}, &r }
+	if strings.TrimSpace(in.Task) == "" {
+		return refuse(core.Fail(core.CodeValidation, "task is empty. Say what the agent should do and report."))
+	}
+	if depth := len(parent.AgentPath); depth >= s.opts.MaxDepth {
+		return refuse(core.Failf(core.CodeValidation, "An agent at depth %d cannot start others (limit %d). Do the work yourself.", depth, s.opts.MaxDepth))
 	}
 	if in.MaxTurns < 0 || in.MaxTokens < 0 || in.MaxCostUSD < 0 {
-		return core.Fail(core.CodeValidation, "A limit is negative. Give a positive one, or leave it out."), nil
+		return refuse(core.Fail(core.CodeValidation, "A limit is negative. Give a positive one, or leave it out."))
 	}
-	req := Request{Parent: call.Session, WorkingDir: in.WorkingDir, Model: in.Model, MaxTurns: in.MaxTurns, MaxTokens: in.MaxTokens, MaxCost: in.MaxCostUSD}
-	id := s.nextID()
+	req := Request{Parent: parent, WorkingDir: in.WorkingDir, Model: in.Model, MaxTurns: in.MaxTurns, MaxTokens: in.MaxTokens, MaxCost: in.MaxCostUSD, Isolated: in.Isolation != ""}
 	req.name(id, nil)
 	if in.Agent != "" {
 		d, err := s.definition(in.Agent)
 		if err != nil {
-			return core.Failf(core.CodeNotFound, "%v", err), nil
+			return refuse(core.Failf(core.CodeNotFound, "%v", err))
 		}
 		req.name(id, d)
 	}
 	if clean := path.Clean("/" + in.WorkingDir); in.WorkingDir != "" && (path.IsAbs(in.WorkingDir) || clean == "/" && in.WorkingDir != "." || strings.Contains(in.WorkingDir, "..")) {
-		return core.Failf(core.CodeValidation, "working_dir %q is not a subdirectory: give one relative to the working directory.", in.WorkingDir), nil
+		return refuse(core.Failf(core.CodeValidation, "working_dir %q is not a subdirectory: give one relative to the working directory.", in.WorkingDir))
 	}
 	if in.Isolation != "" && in.Isolation != "worktree" {
-		return core.Failf(core.CodeValidation, "isolation %q is unknown: use \"worktree\", or leave it out.", in.Isolation), nil
+		return refuse(core.Failf(core.CodeValidation, "isolation %q is unknown: use \"worktree\", or leave it out.", in.Isolation))
 	}
-	req.Isolated = in.Isolation != ""
-	var notify func(outcome)
-	if in.Background && s.opts.Notify != nil {
-		notify = func(out outcome) {
-			s.opts.Notify(call.Session.ID, fmt.Sprintf("Agent %s is done (%s). wait returns its report.", id, out.Status))
-		}
+	return req, nil
+}
+
+// notifier returns what tells a session that an agent in the background is done.
+func (s *Toolset) notifier(parent, id string, background bool) func(outcome) {
+	if !background || s.opts.Notify == nil {
+		return nil
 	}
-	a, err := s.start(ctx, id, req, notify)
-	if err != nil {
-		return core.Failf(core.CodeConfig, "The agent could not be started: %v.", err), nil
+	return func(out outcome) {
+		s.opts.Notify(parent, notice(id, out))
 	}
-	a.begin(&s.wg, task(in))
-	text := fmt.Sprintf("Agent %s is running. wait returns its outcome.", id)
-	if a.notify != nil {
-		text = fmt.Sprintf("Agent %s is running in the background. A message comes when it is done.", id)
-	}
-	return answer(text, map[string]string{"agentId": id, "status": "running", "session": a.session.ID()})
+}
+
+// notice is what a session is told of an agent in the background that is done.
+func notice(id string, out outcome) string {
+	return fmt.Sprintf("Agent %s is done (%s). wait returns its report.", id, out.Status)
 }
 
 // name names a subagent after its type, which may be nil.
@@ -165,8 +214,8 @@ func (s *Toolset) sendTool() core.Tool {
 	}, s.send)
 }
 
-func (s *Toolset) send(_ context.Context, call *core.Call, in sendArgs) (core.Result, error) {
-	a, refusal := s.find(call, in.AgentID)
+func (s *Toolset) send(ctx context.Context, call *core.Call, in sendArgs) (core.Result, error) {
+	a, refusal := s.find(ctx, call, in.AgentID)
 	if refusal != nil {
 		return *refusal, nil
 	}
@@ -191,7 +240,7 @@ func (s *Toolset) waitTool() core.Tool {
 }
 
 func (s *Toolset) wait(ctx context.Context, call *core.Call, in agentArgs) (core.Result, error) {
-	a, refusal := s.find(call, in.AgentID)
+	a, refusal := s.find(ctx, call, in.AgentID)
 	if refusal != nil {
 		return *refusal, nil
 	}
@@ -202,7 +251,7 @@ func (s *Toolset) wait(ctx context.Context, call *core.Call, in agentArgs) (core
 	if !out.Success {
 		return failure(a.id, out)
 	}
-	text := fmt.Sprintf("Agent %s is done (%d turns). It reports:\n\n%s", a.id, out.Turns, out.Output)
+	text := fmt.Sprintf("Agent %s is done%s. It reports:\n\n%s", a.id, out.turns(" (%d turns)"), out.Output)
 	if session, ok := a.session.(Isolated); ok {
 		did, err := session.Changes(ctx)
 		if err != nil {
@@ -236,10 +285,18 @@ func (a *agent) await(ctx context.Context, progress func(core.Progress)) (outcom
 	return out, nil
 }
 
+// turns tells the number of turns, unless they were those of another process.
+func (o outcome) turns(format string) string {
+	if o.Turns == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, o.Turns)
+}
+
 // failure is the result of waiting for an agent that failed, with what it wrote
 // before.
 func failure(id string, out outcome) (core.Result, error) {
-	text := fmt.Sprintf("Agent %s failed after %d turns. It stopped early (%s).\n%s", id, out.Turns, cmp.Or(out.Error, out.Stop), out.Output)
+	text := fmt.Sprintf("Agent %s failed%s. It stopped early (%s).\n%s", id, out.turns(" after %d turns"), cmp.Or(out.Error, out.Stop), out.Output)
 	res := core.Fail(core.CodeUnknown, strings.TrimSpace(text))
 	var err error
 	res.Structured, err = json.Marshal(out)
@@ -263,13 +320,13 @@ func (a *agent) watch(ctx context.Context, tell func(core.Progress)) {
 
 func (s *Toolset) closeTool() core.Tool {
 	return core.NewTool(core.ToolDefinition{
-		Name: "close_agent", Scopes: []core.Scope{core.ScopeSubagent},
+		Name: closeName, Scopes: []core.Scope{core.ScopeSubagent},
 		Description: "Ends an agent, even while it is running.",
 	}, nil, s.close)
 }
 
 func (s *Toolset) close(_ context.Context, call *core.Call, in agentArgs) (core.Result, error) {
-	a, refusal := s.find(call, in.AgentID)
+	a, refusal := s.lookup(call, in.AgentID)
 	if refusal != nil {
 		return *refusal, nil
 	}

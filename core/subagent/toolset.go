@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -26,6 +27,7 @@ type Session interface {
 	Unread() bool
 	Cancel(reason string)
 	Events(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error]
+	Detach(ctx context.Context) error
 	Close() error
 }
 
@@ -41,6 +43,10 @@ type Request struct {
 	MaxTurns   int // 0 = none, as the limits below
 	MaxTokens  int
 	MaxCost    float64 // USD
+	// Session is that of an agent of another process, to resume it; empty = a new one.
+	Session string
+	// Began is called with the session's ID before it starts; may be nil.
+	Began func(session string)
 }
 
 // Isolated is the session of an agent that works in a copy of the workspace.
@@ -80,6 +86,8 @@ type Options struct {
 	MaxAgents   int // open agents per session; 0 = 8
 	// Notify tells a session that a background agent is done; nil = there are none.
 	Notify func(parent, text string)
+	// Lost records that an agent that worked when its process ended cannot be resumed.
+	Lost func(parent string, end event.SubagentEnd)
 }
 
 // Toolset has the tools with which sessions use their subagents. It serves any
@@ -143,6 +151,23 @@ func (s *Toolset) End(parent string) {
 	wg.Wait()
 }
 
+// Detach lets go of the agents of a session, which another process can resume, and ends
+// them here. See [core.Session.Detach].
+func (s *Toolset) Detach(ctx context.Context, parent string) error {
+	s.mu.Lock()
+	list := slices.Clone(s.agents[parent])
+	s.mu.Unlock()
+	errs := make([]error, len(list))
+	var wg sync.WaitGroup
+	for i, a := range list {
+		if session := a.opened(); session != nil {
+			wg.Go(func() { errs[i] = session.Detach(ctx) })
+		}
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
 // Cancel cancels what the subagents of a session are doing; see
 // [core.Session.Cancel].
 func (s *Toolset) Cancel(parent, reason string) {
@@ -150,7 +175,9 @@ func (s *Toolset) Cancel(parent, reason string) {
 	list := slices.Clone(s.agents[parent])
 	s.mu.Unlock()
 	for _, a := range list {
-		a.session.Cancel(reason)
+		if session := a.opened(); session != nil {
+			session.Cancel(reason)
+		}
 	}
 }
 
@@ -175,7 +202,7 @@ func (s *Toolset) AwaitBackground(ctx context.Context, parent string) {
 // agent is a subagent.
 type agent struct {
 	id, name string
-	session  Session
+	session  Session // nil if it is of another process and was not used since
 	ctx      context.Context
 	stop     context.CancelFunc
 	notify   func(outcome) // of an agent in the background, when it is done
@@ -184,6 +211,21 @@ type agent struct {
 	done chan struct{} // closed when the current input is done
 	last outcome
 	seen string // the state that apply_result may apply
+
+	inputs int // submitted so far
+
+	// Of an agent of another process.
+	past   *past
+	parent core.SessionInfo
+	waking sync.Mutex
+	lost   error // why it cannot be used
+}
+
+// opened returns the session, nil if it is not open.
+func (a *agent) opened() Session {
+	a.waking.Lock()
+	defer a.waking.Unlock()
+	return a.session
 }
 
 // outcome is the result of an input.
@@ -206,9 +248,12 @@ func (a *agent) begin(wg *sync.WaitGroup, text string) {
 	defer a.mu.Unlock()
 	done := make(chan struct{})
 	a.done, a.last = done, outcome{Status: "running", Turns: a.last.Turns}
+	a.inputs++
+	in := core.TextInput(text)
+	in.ID = strconv.Itoa(a.inputs) // another process that resumes the agent does not submit it twice
 	wg.Go(func() {
 		defer close(done)
-		for more := a.work(core.TextInput(text)); more; {
+		for more := a.work(in); more; {
 			more = a.work(core.Input{}) // continues with the messages
 		}
 		if out, _ := a.state(); a.notify != nil && a.ctx.Err() == nil && out.Stop != string(core.StopCancelled) {
@@ -260,13 +305,28 @@ func (a *agent) state() (outcome, <-chan struct{}) {
 // end closes the agent and waits for it.
 func (a *agent) end() {
 	a.stop()
-	_ = a.session.Close() // there is no way to handle an error
+	if session := a.opened(); session != nil {
+		_ = session.Close() // there is no way to handle an error
+	}
 	_, done := a.state()
 	<-done
 }
 
-// find returns a subagent of the calling session.
-func (s *Toolset) find(call *core.Call, id string) (*agent, *core.Result) {
+// find returns a subagent of the calling session, ready to be used.
+func (s *Toolset) find(ctx context.Context, call *core.Call, id string) (*agent, *core.Result) {
+	a, refusal := s.lookup(call, id)
+	if refusal != nil {
+		return nil, refusal
+	}
+	if err := s.wake(ctx, a); err != nil {
+		r := core.Failf(core.CodeNotFound, "%v.", err)
+		return nil, &r
+	}
+	return a, nil
+}
+
+// lookup returns a subagent of the calling session.
+func (s *Toolset) lookup(call *core.Call, id string) (*agent, *core.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var ids []string

@@ -86,6 +86,8 @@ func (b *Builder) Add(e event.Event) {
 		s.input(e)
 	case event.LLMStart, event.MessageStart, event.LLMRetry, event.Message, event.LLMEnd, event.Compacted, event.Prompt:
 		s.answer(e)
+	case event.BeadStart, event.BeadEnd, event.Criterion, event.Guard, event.Budget, event.TaskState:
+		s.bead(e)
 	default:
 		s.tool(e)
 	}
@@ -144,7 +146,7 @@ func (s *session) open() (list []*Span) {
 // close ends what is open with a code, at the time of the last event.
 func (s *session) close(code string) {
 	for _, span := range slices.Concat(s.early, s.open()) {
-		if span.Kind != KindStart && span.Kind != KindSkill {
+		if span.Kind != KindStart && span.Kind != KindSkill && span.Kind != KindHook {
 			span.fail(code, "")
 		}
 		s.end(span, cmp.Or(span.End, s.now))
@@ -210,6 +212,8 @@ func (s *session) input(e event.Event) {
 		span.set("agent.skill.by", body.By)
 		span.set("agent.skill.tokens", body.Size)
 		s.early = append(s.early, span) // the event comes before its input's
+	case event.Hook:
+		s.hook(e, body)
 	case event.SourceStarted:
 		span := s.begin(e, KindStart, "start "+body.Name, nil)
 		span.Start, span.End = e.Time.Add(-time.Duration(body.DurationMS)*time.Millisecond), e.Time
@@ -333,6 +337,7 @@ func (s *session) call(e event.Event, body event.LLMStart) {
 		s.resume(e)
 	}
 	s.chat = s.begin(e, KindChat, "chat "+body.Model, s.compact)
+	s.chat.Provider, s.chat.Model = body.Provider, body.Model
 	s.content(s.chat, "gen_ai.system_instructions", s.prompt)
 	s.prompt = event.Event{}
 	s.chat.set("gen_ai.operation.name", "chat")
@@ -342,6 +347,24 @@ func (s *session) call(e event.Event, body event.LLMStart) {
 	s.chat.server(body.Server)
 	s.chat.set("agent.request.messages", body.Messages)
 	s.chat.set("agent.request.tools", body.Tools)
+}
+
+// hook takes what a hook did, which may be before the input that it is about.
+func (s *session) hook(e event.Event, body event.Hook) {
+	span := s.begin(e, KindHook, "hook "+body.Event, s.calls[body.CallID])
+	span.Start, span.End = e.Time.Add(-time.Duration(body.DurationMS)*time.Millisecond), e.Time
+	span.set("agent.hook.kind", body.Kind)
+	span.set("agent.hook.source", body.Source)
+	span.set("agent.hook.decision", body.Decision)
+	span.set("gen_ai.tool.name", body.Tool)
+	if body.Error != "" {
+		span.fail("HOOK_FAILED", body.Error)
+	}
+	if s.run == nil {
+		s.early = append(s.early, span)
+		return
+	}
+	s.end(span, e.Time)
 }
 
 // answered ends a model call.
@@ -393,7 +416,7 @@ func (s *session) tool(e event.Event) {
 			call.set("agent.permission.rule", body.Rule)
 		}
 	case event.Question:
-		span := s.begin(e, KindQuestion, "question "+body.Kind, s.calls[e.Call])
+		span := s.begin(e, KindQuestion, "question "+body.Kind, s.asks(e, body))
 		span.Tool = body.Tool
 		span.set("agent.question.kind", body.Kind)
 		span.set("gen_ai.tool.name", body.Tool)
@@ -415,6 +438,23 @@ func (s *session) tool(e event.Event) {
 			s.run.at(e.Time, "agent.files_changed", Attr{"agent.files", int64(len(body.Files) + body.Left)})
 		}
 	}
+}
+
+// asks returns the call that a question is about; nil if unknown. A question that a tool
+// asks while it runs only names the tool.
+func (s *session) asks(e event.Event, body event.Question) (call *Span) {
+	if e.Call != "" || body.Tool == "" {
+		return s.calls[e.Call]
+	}
+	for _, c := range s.calls {
+		if c.Tool == body.Tool {
+			if call != nil {
+				return nil
+			}
+			call = c
+		}
+	}
+	return call
 }
 
 // opens returns the span of a call, a new one if it has none that is open.

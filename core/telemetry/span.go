@@ -23,7 +23,9 @@ const (
 	KindQuestion   Kind = "question"
 	KindCompaction Kind = "compaction"
 	KindSkill      Kind = "skill" // the activation of a skill
+	KindHook       Kind = "hook"  // of the configuration
 	KindStart      Kind = "start" // the start of a plugin or an MCP server
+	KindBead       Kind = "bead"  // an attempt at a task, with its session and its criteria
 )
 
 // Span is a piece of work.

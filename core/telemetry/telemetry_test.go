@@ -293,7 +293,7 @@ func TestParkedAndKilled(t *testing.T) {
 	parked := telemetry.Spans(log(
 		event.SessionStart{}, event.User{}, event.LLMStart{Model: "m"}, event.LLMEnd{}, event.ToolUse{Name: "shell"}, question, event.Idle{State: "parked", Stop: "parked"},
 		event.Answer{QID: "q1", Choice: "once"}, event.Permission{Tool: "shell", Decision: "allow"}, event.ToolResult{Name: "shell"}, event.LLMStart{Model: "m"}, event.LLMEnd{}, event.Idle{Stop: "done"}))
-	want := "invoke_agent agent\n  chat m\n  execute_tool shell\n  question permission\n  invoke_agent agent\n    execute_tool shell\n    chat m\n"
+	want := "invoke_agent agent\n  chat m\n  execute_tool shell\n    question permission\n  invoke_agent agent\n    execute_tool shell\n    chat m\n"
 	if got := tree(parked); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -345,5 +345,50 @@ func BenchmarkAdd(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		builder.Add(events[i%len(events)])
+	}
+}
+
+// TestBead: a bead is a span, with its states, warnings and criteria as moments.
+func TestBead(t *testing.T) {
+	var spans []telemetry.Span
+	b := telemetry.NewBuilder(func(s *telemetry.Span) { spans = append(spans, *s) })
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for i, body := range []event.Body{
+		event.TaskStart{Task: "t"},
+		event.BeadStart{Task: "t", Bead: 1, Child: "s"},
+		event.TaskState{Task: "t", Bead: 1, State: "verifying"},
+		event.TaskState{Task: "t", State: "running"},
+		event.Budget{Task: "t", Bead: 1, Used: 4, Max: 9},
+		event.Budget{Task: "t", Bead: 1, Used: 5, Max: 9, Warning: 50},
+		event.Criterion{Bead: 1, Name: "check", Status: "fail"},
+		event.Guard{Bead: 1, Kind: "test-changed", Action: "fail"},
+		event.BeadEnd{Bead: 1, State: "retrying", Result: event.BeadResult{Used: 7}},
+		event.BeadStart{Task: "t", Bead: 2},
+		event.BeadEnd{Bead: 2, State: "committed"},
+		event.BeadStart{Task: "t", Bead: 3},
+	} {
+		b.Add(event.Event{V: 1, Seq: event.Seq(i + 1), Session: "t", Time: began.Add(time.Duration(i) * time.Second), Body: body})
+	}
+	b.Close()
+	var got []string
+	for _, s := range spans {
+		got = append(got, fmt.Sprintf("%s %s %d %s", s.Name, s.Error, len(s.Moments), s.End.Sub(s.Start)))
+	}
+	if want := []string{"bead 1 CRITERIA_FAILED 4 7s", "bead 2  0 1s", "bead 3 interrupted 0 0s"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestToolAsks is a question that a tool asks while it runs: only its tool is known.
+func TestToolAsks(t *testing.T) {
+	question := event.Question{QID: "q1", Kind: "choice", Tool: "ask_user"}
+	spans := telemetry.Spans(log(event.SessionStart{}, event.User{}, event.ToolUse{Name: "ask_user"}, question, event.Answer{QID: "q1", Choice: "a"}, event.ToolResult{Name: "ask_user"}, event.Idle{State: "idle", Stop: "done"}))
+	if got, want := tree(spans), "invoke_agent agent\n  execute_tool ask_user\n    question choice\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	two := log(event.SessionStart{}, event.User{}, event.ToolUse{Name: "ask_user"}, event.ToolUse{Name: "ask_user"}, question)
+	two[3].Call = "c2"
+	if got, want := tree(telemetry.Spans(two)), "invoke_agent agent interrupted\n  execute_tool ask_user interrupted\n  execute_tool ask_user interrupted\n  question choice interrupted\n"; got != want {
+		t.Errorf("of two calls: got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -26,8 +26,8 @@ const (
 const another = "something else"
 
 type askUserArgs struct {
-	Question string   `json:"question" jsonschema:"the question, with the context needed to answer it"`
-	Options  []string `json:"options,omitempty" jsonschema:"answers to choose from"`
+	Question string   `json:"question"`
+	Options  []string `json:"options,omitempty" jsonschema:"to choose from"`
 }
 
 // AskUser returns the tool ask_user, with which the model asks the user a

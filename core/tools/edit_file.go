@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,26 +11,21 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
-	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/charset"
 	"github.com/seed-009c0928/agent/core/internal/textedit"
 	"github.com/seed-009c0928/agent/core/preview"
 )
 
-const (
-	maxEditSize = 10 << 20
-	maxDiffFile = 1 << 20  // largest file that gets a diff
-	maxDiffSize = 64 << 10 // largest diff
-)
+const maxEditSize = 10 << 20
 
 //go:embed edit_file.md
 var editFileDoc string
 
 type editFileArgs struct {
-	FilePath   string `json:"file_path" jsonschema:"absolute, or relative to the working directory"`
-	OldString  string `json:"old_string" jsonschema:"text to replace"`
+	FilePath   string `json:"file_path"`
+	OldString  string `json:"old_string"`
 	NewString  string `json:"new_string"`
-	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence"`
+	ReplaceAll bool   `json:"replace_all,omitempty"`
 }
 
 // EditFile returns the tool edit_file, which replaces text in a file. If the
@@ -91,7 +85,7 @@ func runEditFile(ctx context.Context, call *core.Call, in editFileArgs) (core.Re
 		return failure("edit", in.FilePath, err), nil
 	}
 	result := core.TextResult(fmt.Sprintf("Edited %s: %s%s", in.FilePath, report, sentences(doc.notes())))
-	result.Meta = changesMeta(preview.Change{Path: in.FilePath, Before: data, After: after})
+	result.Meta = preview.Meta(preview.Change{Path: in.FilePath, Before: data, After: after})
 	return result, nil
 }
 
@@ -175,28 +169,6 @@ func regular(path string, info fs.FileInfo) *core.Result {
 func tooLarge(path string) *core.Result {
 	r := core.Failf(core.CodeIO, "Cannot edit %q: it is more than %s. Change it with shell, for example with sed.", path, byteSize(maxEditSize))
 	return &r
-}
-
-// changesMeta returns changes for interfaces: as a unified diff, and as edits. Both
-// are optional.
-func changesMeta(changes ...preview.Change) map[string]json.RawMessage {
-	var unified strings.Builder
-	var edits []event.Edit
-	for _, c := range changes {
-		if len(c.Before) > maxDiffFile || len(c.After) > maxDiffFile || unified.Len() > maxDiffSize {
-			return nil
-		}
-		diff := c.Diff()
-		unified.WriteString(diff)
-		edits = append(edits, c.EditsOf(diff)...)
-	}
-	text, err := json.Marshal(unified.String())
-	if err != nil || unified.Len() == 0 || unified.Len() > maxDiffSize {
-		return nil
-	}
-	meta := map[string]json.RawMessage{"diff": text}
-	event.EditsMeta(meta, edits)
-	return meta
 }
 
 // utf8Text returns a file's text in UTF-8.

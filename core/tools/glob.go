@@ -20,7 +20,7 @@ var globDoc string
 
 type globArgs struct {
 	Pattern string `json:"pattern" jsonschema:"relative to path"`
-	Path    string `json:"path,omitempty" jsonschema:"directory"`
+	Path    string `json:"path,omitempty"`
 }
 
 // Glob returns the tool glob, which finds files whose path matches a pattern,

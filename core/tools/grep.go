@@ -36,13 +36,13 @@ const (
 var grepDoc string
 
 type grepArgs struct {
-	Pattern         string `json:"pattern" jsonschema:"regular expression (RE2 syntax)"`
-	Path            string `json:"path,omitempty" jsonschema:"directory or file"`
-	GlobFilter      string `json:"glob_filter,omitempty" jsonschema:"only files that match, such as *.py or src/**/*.ts; a leading ! excludes them instead"`
-	CaseInsensitive bool   `json:"case_insensitive,omitempty" jsonschema:"ignore case"`
-	MaxResults      int    `json:"max_results,omitempty" jsonschema:"maximum number of matching lines, or files (default 100)"`
+	Pattern         string `json:"pattern" jsonschema:"RE2 syntax"`
+	Path            string `json:"path,omitempty"`
+	GlobFilter      string `json:"glob_filter,omitempty" jsonschema:"such as *.py or src/**/*.ts; a leading ! excludes"`
+	CaseInsensitive bool   `json:"case_insensitive,omitempty"`
+	MaxResults      int    `json:"max_results,omitempty" jsonschema:"default 100"`
 	OutputMode      string `json:"output_mode,omitempty" jsonschema:"content (default), files_with_matches or count"`
-	Context         int    `json:"context,omitempty" jsonschema:"lines of context around each match"`
+	Context         int    `json:"context,omitempty" jsonschema:"lines around each match"`
 }
 
 // Grep returns the tool grep, which searches files for a regular expression.

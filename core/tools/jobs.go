@@ -247,7 +247,7 @@ func (s *jobs) close() {
 
 type jobArgs struct {
 	Action string `json:"action" jsonschema:"list, read or kill"`
-	ID     string `json:"id,omitempty" jsonschema:"ID of the job, for read and kill"`
+	ID     string `json:"id,omitempty"`
 }
 
 // tool returns the tool job.

@@ -16,8 +16,8 @@ const maxListed = 1_000 // entries of one listing
 var listDirDoc string
 
 type listDirArgs struct {
-	Path  string `json:"path,omitempty" jsonschema:"directory (default: the working directory)"`
-	Depth int    `json:"depth,omitempty" jsonschema:"levels to show (default 1)"`
+	Path  string `json:"path,omitempty"`
+	Depth int    `json:"depth,omitempty" jsonschema:"levels, default 1"`
 }
 
 // ListDir returns the tool list_dir, which lists a directory.

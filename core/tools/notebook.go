@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core/internal/textedit"
 	"github.com/seed-009c0928/agent/core/jsonpos"
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/output"
 )
 
@@ -133,8 +133,8 @@ func replaceInNotebook(text, from, to string, opts textedit.Options) (edited, re
 }
 
 var (
-	cellsIndent  = regexp.MustCompile(`\n([ \t]*)"cells"\s*:`)
-	sourceIndent = regexp.MustCompile(`\n([ \t]*)"source"\s*:`)
+	cellsIndent  = lazy.Regexp(`\n([ \t]*)"cells"\s*:`)
+	sourceIndent = lazy.Regexp(`\n([ \t]*)"source"\s*:`)
 )
 
 // setSource sets the source of a cell, written as notebooks are: a list of lines.
@@ -150,7 +150,7 @@ func setSource(text string, cell int, source string) (string, error) {
 	var value bytes.Buffer
 	enc := json.NewEncoder(&value)
 	enc.SetEscapeHTML(false)
-	if unit, prefix := cellsIndent.FindStringSubmatch(text), sourceIndent.FindStringSubmatch(text); unit != nil && prefix != nil {
+	if unit, prefix := cellsIndent().FindStringSubmatch(text), sourceIndent().FindStringSubmatch(text); unit != nil && prefix != nil {
 		enc.SetIndent(prefix[1], unit[1])
 	}
 	if err := enc.Encode(lines); err != nil {

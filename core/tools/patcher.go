@@ -316,7 +316,7 @@ func (w *patcher) meta() map[string]json.RawMessage {
 		}
 		list = append(list, preview.Change{Path: c.to, Before: before, After: after})
 	}
-	return changesMeta(list...)
+	return preview.Meta(list...)
 }
 
 // targets returns the changes that write a file, new ones last, because removing

@@ -74,6 +74,6 @@ func runAmended(ctx context.Context, call *core.Call, changes []preview.Change) 
 		all.WriteString(c.Diff())
 	}
 	result := core.TextResult("The user changed this edit before approving it. What was written instead:\n\n" + all.String())
-	result.Meta = changesMeta(changes...)
+	result.Meta = preview.Meta(changes...)
 	return result, nil
 }

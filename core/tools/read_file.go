@@ -32,8 +32,8 @@ var readFileDoc string
 
 type readFileArgs struct {
 	FilePath string `json:"file_path" jsonschema:"absolute, or relative to the working directory"`
-	Offset   int    `json:"offset,omitempty" jsonschema:"first line (or page) to read, counted from 1"`
-	Limit    int    `json:"limit,omitempty" jsonschema:"maximum number of lines (default 2000) or pages"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"first line or page, from 1"`
+	Limit    int    `json:"limit,omitempty" jsonschema:"lines (default 2000) or pages"`
 }
 
 // fileReader is what the tools that read files read with.

@@ -30,14 +30,14 @@ var shellDoc string
 type shellArgs struct {
 	Command     string `json:"command"`
 	TimeoutMS   int64  `json:"timeout_ms,omitempty"`
-	Description string `json:"description,omitempty" jsonschema:"what the command does, for the user"`
-	Background  bool   `json:"background,omitempty" jsonschema:"for servers, watchers and REPLs: runs without a timeout; see job and write_stdin"`
-	Terminal    bool   `json:"terminal,omitempty" jsonschema:"for programs that need a terminal"`
+	Description string `json:"description,omitempty" jsonschema:"what it does, for the user"`
+	Background  bool   `json:"background,omitempty" jsonschema:"no timeout, for servers, watchers and REPLs: see job, write_stdin"`
+	Terminal    bool   `json:"terminal,omitempty" jsonschema:"for programs that need one"`
 	Rows        int    `json:"rows,omitempty"`
 	Cols        int    `json:"cols,omitempty"`
 	// Hosts are opened in the sandbox.
-	Hosts       []string `json:"hosts,omitempty" jsonschema:"hosts that it must reach, such as example.org or localhost:5432: asks the user to allow them"`
-	Unsandboxed bool     `json:"unsandboxed,omitempty" jsonschema:"ask the user to run it without the sandbox"`
+	Hosts       []string `json:"hosts,omitempty" jsonschema:"that it must reach, such as example.org or localhost:5432: asks the user"`
+	Unsandboxed bool     `json:"unsandboxed,omitempty" jsonschema:"asks the user to run it without the sandbox"`
 }
 
 // Shell returns the tool shell, which runs a command line in the environment's

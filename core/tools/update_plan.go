@@ -21,7 +21,7 @@ const (
 var updatePlanDoc string
 
 type updatePlanArgs struct {
-	Explanation string          `json:"explanation,omitempty" jsonschema:"why the plan changes"`
+	Explanation string          `json:"explanation,omitempty"`
 	Plan        []planStepInput `json:"plan"`
 }
 

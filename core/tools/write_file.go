@@ -16,7 +16,7 @@ import (
 var writeFileDoc string
 
 type writeFileArgs struct {
-	FilePath string `json:"file_path" jsonschema:"absolute, or relative to the working directory"`
+	FilePath string `json:"file_path"`
 	Content  string `json:"content"`
 }
 
@@ -74,7 +74,7 @@ func runWriteFile(ctx context.Context, call *core.Call, in writeFileArgs) (core.
 	}
 	result := core.TextResult(verb + " " + in.FilePath + ": " + count(len(content), "byte") + " written." + sentences(notes))
 	if old != nil || verb == "Created" { // else it was too large to be read
-		result.Meta = changesMeta(preview.Change{Path: in.FilePath, Before: old, After: content})
+		result.Meta = preview.Meta(preview.Change{Path: in.FilePath, Before: old, After: content})
 		delete(result.Meta, "diff") // the arguments have the text
 	}
 	return result, nil

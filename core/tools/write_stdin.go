@@ -26,12 +26,12 @@ const (
 var writeStdinDoc string
 
 type writeStdinArgs struct {
-	ID        string   `json:"id" jsonschema:"ID of the job"`
+	ID        string   `json:"id"`
 	Text      string   `json:"text,omitempty"`
 	Keys      []string `json:"keys,omitempty" jsonschema:"such as enter, tab, up, escape, ctrl-c, eof"`
-	WaitFor   string   `json:"wait_for,omitempty" jsonschema:"regular expression for the output that ends the wait, such as '>>> $'"`
+	WaitFor   string   `json:"wait_for,omitempty" jsonschema:"regular expression, such as '>>> $'"`
 	QuietMS   int64    `json:"quiet_ms,omitempty" jsonschema:"default 500"`
-	TimeoutMS int64    `json:"timeout_ms,omitempty" jsonschema:"of the wait; default 10000"`
+	TimeoutMS int64    `json:"timeout_ms,omitempty" jsonschema:"default 10000"`
 }
 
 // keyBytes is what a terminal sends for a key.

@@ -9,11 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // repository is the git repository of a workspace. It is read through git, with
@@ -43,6 +44,13 @@ func openRepository(ctx context.Context, root string) (*repository, error) {
 		return nil, nil // a workspace that the repository around it does not care for
 	}
 	return &repository{top: top}, nil
+}
+
+// InGit reports whether worktrees of a workspace have what a git repository has, and
+// not simply all files.
+func InGit(ctx context.Context, root string) bool {
+	r, err := openRepository(ctx, root)
+	return err == nil && r != nil
 }
 
 // gitOptions keep git from running programs that a repository names.
@@ -195,10 +203,10 @@ func (r *repository) copyRefs(ctx context.Context, git, name string) (commit, br
 
 // copied are the settings of a repository that a worktree has, too: those that
 // name no program.
-var copied = regexp.MustCompile(`^(core\.(autocrlf|eol|safecrlf|filemode|ignorecase|symlinks|precomposeunicode|longpaths|sparsecheckout|sparsecheckoutcone|splitindex)|` +
+var copied = lazy.Regexp(`^(core\.(autocrlf|eol|safecrlf|filemode|ignorecase|symlinks|precomposeunicode|longpaths|sparsecheckout|sparsecheckoutcone|splitindex)|` +
 	`user\.(name|email)|index\.sparse|init\.defaultbranch|remote\..+\.(url|fetch|promisor|partialclonefilter)|branch\..+\.(remote|merge))$`)
 
-var password = regexp.MustCompile(`^(\w+://)[^/@]*@`)
+var password = lazy.Regexp(`^(\w+://)[^/@]*@`)
 
 // copyConfig copies settings.
 func (r *repository) copyConfig(ctx context.Context, git string) error {
@@ -214,7 +222,7 @@ func (r *repository) copyConfig(ctx context.Context, git string) error {
 	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	for _, entry := range fields(out) {
 		key, value, _ := strings.Cut(entry, "\n")
-		if !copied.MatchString(key) {
+		if !copied().MatchString(key) {
 			continue
 		}
 		first, last := strings.Index(key, "."), strings.LastIndex(key, ".")
@@ -223,7 +231,7 @@ func (r *repository) copyConfig(ctx context.Context, git string) error {
 			section = fmt.Sprintf("[%s \"%s\"]", key[:first], quote.Replace(key[first+1:last]))
 		}
 		if key[last:] == ".url" {
-			value = password.ReplaceAllString(value, "$1")
+			value = password().ReplaceAllString(value, "$1")
 		}
 		if _, err := fmt.Fprintf(file, "%s\n\t%s = \"%s\"\n", section, key[last+1:], quote.Replace(value)); err != nil {
 			return err

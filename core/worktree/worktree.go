@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/changes"
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/snapshot"
 )
 
@@ -77,7 +77,7 @@ const (
 	allName    = ".lock" // of the directory of all worktrees
 )
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var validName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // ErrExists means that there is a worktree of that name.
 var ErrExists = errors.New("there is a worktree of that name")
@@ -93,10 +93,10 @@ func Create(ctx context.Context, opts Options) (_ *Worktree, err error) {
 	if opts.Name == "" {
 		opts.Name = strings.ToLower(rand.Text()[:6])
 	}
-	if !validName.MatchString(opts.Name) || strings.HasSuffix(opts.Name, ".lock") || strings.Contains(opts.Name, "..") {
+	if !validName().MatchString(opts.Name) || strings.HasSuffix(opts.Name, ".lock") || strings.Contains(opts.Name, "..") {
 		return nil, fmt.Errorf("invalid name of a worktree %q: use at most 64 letters, digits, ., - and _", opts.Name)
 	}
-	w := &Worktree{opts: opts, dir: filepath.Join(rootDir(opts.Home, opts.Root), opts.Name)}
+	w := &Worktree{opts: opts, dir: filepath.Join(Dir(opts.Home, opts.Root), opts.Name)}
 	w.rec = record{Info: Info{Name: opts.Name, Root: opts.Root, Created: time.Now().UTC()}, Keep: opts.Keep}
 	if err := w.reserve(); err != nil {
 		return nil, err
@@ -160,9 +160,9 @@ func lockAll(dir string) (*flock.Flock, error) {
 
 // Open opens a worktree of a workspace that is kept.
 func Open(opts Options) (*Worktree, error) {
-	w := &Worktree{opts: opts, dir: filepath.Join(rootDir(opts.Home, opts.Root), opts.Name)}
+	w := &Worktree{opts: opts, dir: filepath.Join(Dir(opts.Home, opts.Root), opts.Name)}
 	missing := fmt.Errorf("there is no worktree %q of %s; agent worktrees list shows them", opts.Name, opts.Root)
-	if !validName.MatchString(opts.Name) {
+	if !validName().MatchString(opts.Name) {
 		return nil, missing
 	}
 	var err error
@@ -181,8 +181,8 @@ func Open(opts Options) (*Worktree, error) {
 	return w, nil
 }
 
-// rootDir returns the directory of the worktrees of a workspace.
-func rootDir(home, root string) string {
+// Dir returns the directory of the worktrees of a workspace. It may not exist.
+func Dir(home, root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return filepath.Join(changes.Worktrees(home), filepath.Base(root)+"-"+hex.EncodeToString(sum[:4]))
 }
@@ -208,6 +208,9 @@ func (w *Worktree) save() error {
 
 // Info describes the worktree.
 func (w *Worktree) Info() Info { return w.rec.Info }
+
+// Base is the snapshot of what the worktree began with.
+func (w *Worktree) Base() string { return w.rec.Base }
 
 // Keep makes the worktree outlive its process.
 func (w *Worktree) Keep() error {
@@ -324,7 +327,7 @@ func Sweep(home string) error {
 func List(home, root string) ([]Info, error) {
 	pattern := filepath.Join(changes.Worktrees(home), "*", "*")
 	if root != "" {
-		pattern = filepath.Join(rootDir(home, root), "*")
+		pattern = filepath.Join(Dir(home, root), "*")
 	}
 	found, err := filepath.Glob(pattern)
 	if err != nil {

@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,8 +19,12 @@ const MaxLine = 64 << 20
 // CodeCancelled is the code of a request that was cancelled.
 const CodeCancelled = -32800
 
-// methodCancel is the notification that withdraws a request.
-const methodCancel = "$/cancel_request"
+// methodCancel is the notification that withdraws a request; that of language
+// servers is methodCancelHeaders.
+const (
+	methodCancel        = "$/cancel_request"
+	methodCancelHeaders = "$/cancelRequest"
+)
 
 // ErrClosed is the error of a call on a connection that has ended.
 var ErrClosed = errors.New("the connection is closed")
@@ -52,11 +57,14 @@ func On[P, R any](f func(context.Context, P) (R, error)) Handler {
 	}
 }
 
-// Conn is a connection over lines: one message per line, both ways. Set Handlers and
-// Ended before Serve. All methods are safe for concurrent use.
+// Conn is a connection over lines: one message per line, both ways. Set Handlers,
+// Ended and Headers before Serve. All methods are safe for concurrent use.
 type Conn struct {
 	Handlers map[string]Handler // by method
 	Ended    func()             // called at the end of the input; may be nil
+	// Headers says that each message has a header with its length instead of a line,
+	// as in the Language Server Protocol. What is no message then ends the connection.
+	Headers bool
 
 	writing sync.Mutex
 	out     io.Writer
@@ -90,8 +98,12 @@ func (c *Conn) Serve(ctx context.Context, in io.Reader) error {
 	lines := make(chan line)
 	go func() { // ends with in
 		r := bufio.NewReaderSize(in, 64<<10)
+		read := readLine
+		if c.Headers {
+			read = readFramed
+		}
 		for {
-			text, long, err := readLine(r)
+			text, long, err := read(r)
 			select {
 			case lines <- line{text, long, err}:
 			case <-ctx.Done():
@@ -112,6 +124,8 @@ func (c *Conn) Serve(ctx context.Context, in io.Reader) error {
 			return nil
 		case l := <-lines:
 			switch text := bytes.TrimSpace(l.text); {
+			case c.Headers && len(text) > 0 && !json.Valid(text):
+				return fmt.Errorf("expected a message of JSON-RPC, not %.100q", text)
 			case l.long:
 				c.reply(nil, nil, &Error{Code: CodeRequest, Message: fmt.Sprintf("the message is longer than %d MiB", MaxLine>>20)})
 			case len(text) > 0:
@@ -175,7 +189,7 @@ func (c *Conn) handle(ctx context.Context, text []byte, later *sync.WaitGroup) {
 		if reply != nil {
 			reply <- m
 		}
-	case m.Method == methodCancel:
+	case m.Method == methodCancel || m.Method == methodCancelHeaders:
 		c.cancel(m.Params)
 	default:
 		c.request(ctx, m, later)
@@ -184,13 +198,14 @@ func (c *Conn) handle(ctx context.Context, text []byte, later *sync.WaitGroup) {
 
 func (c *Conn) cancel(params json.RawMessage) {
 	var p struct {
-		ID json.RawMessage `json:"requestId"`
+		RequestID json.RawMessage `json:"requestId"`
+		ID        json.RawMessage `json:"id"` // of language servers
 	}
 	if json.Unmarshal(params, &p) != nil {
 		return // a notification has no answer
 	}
 	c.mu.Lock()
-	cancel := c.running[string(p.ID)]
+	cancel := c.running[cmp.Or(string(p.RequestID), string(p.ID))]
 	c.mu.Unlock()
 	if cancel != nil {
 		cancel()
@@ -274,10 +289,15 @@ func (c *Conn) reply(id json.RawMessage, result any, failed *Error) {
 // write writes one message. If that fails, the connection ends.
 func (c *Conn) write(m Message) error {
 	m.Version = "2.0"
-	line := append(Encode(m), '\n')
+	text := Encode(m)
+	if c.Headers {
+		text = append(fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(text)), text...)
+	} else {
+		text = append(text, '\n')
+	}
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	_, err := c.out.Write(line)
+	_, err := c.out.Write(text)
 	if err != nil {
 		c.mu.Lock()
 		broken := c.broken
@@ -329,7 +349,11 @@ func (c *Conn) Call(ctx context.Context, method string, params, result any) erro
 		return json.Unmarshal(m.Result, result)
 	case <-ctx.Done():
 		forget()
-		_ = c.Notify(methodCancel, map[string]any{"requestId": json.RawMessage(id)})
+		if c.Headers {
+			_ = c.Notify(methodCancelHeaders, map[string]any{"id": json.RawMessage(id)})
+		} else {
+			_ = c.Notify(methodCancel, map[string]any{"requestId": json.RawMessage(id)})
+		}
 		return ctx.Err()
 	}
 }

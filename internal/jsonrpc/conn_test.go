@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -111,5 +112,29 @@ func TestConnEnds(t *testing.T) {
 	}
 	if err := c.Call(context.Background(), "x", nil, new(json.RawMessage)); !errors.Is(err, jsonrpc.ErrClosed) {
 		t.Errorf("a call on a closed connection: %v", err)
+	}
+}
+
+// TestHeaders: with headers, messages go both ways, and what is no message ends the
+// connection.
+func TestHeaders(t *testing.T) {
+	var out bytes.Buffer
+	c := jsonrpc.NewConn(&out)
+	c.Headers = true
+	c.Handlers = map[string]jsonrpc.Handler{"add": jsonrpc.On(func(_ context.Context, n struct{ A, B int }) (int, error) { return n.A + n.B, nil })}
+	request := `{"jsonrpc":"2.0","id":1,"method":"add","params":{"a":1,"b":2}}`
+	in := fmt.Sprintf("content-length: %d\r\nContent-Type: x\r\n\r\n%s", len(request), request)
+	if err := c.Serve(t.Context(), strings.NewReader(in)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), "Content-Length: 35\r\n\r\n"+`{"jsonrpc":"2.0","id":1,"result":3}`; got != want {
+		t.Errorf("answered %q, want %q", got, want)
+	}
+	for _, bad := range []string{"hello\n", "\r\n", "Content-Length: -1\r\n\r\n", "Content-Length: 99999999999\r\n\r\n", "Content-Length: 5\r\n\r\nhello", "Content-Length: 5\r\n\r\n{}", strings.Repeat("a: b\r\n", 5000)} {
+		c := jsonrpc.NewConn(io.Discard)
+		c.Headers = true
+		if err := c.Serve(t.Context(), strings.NewReader(bad)); err == nil {
+			t.Errorf("%.40q is a message", bad)
+		}
 	}
 }

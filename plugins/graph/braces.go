@@ -180,6 +180,8 @@ func (s *braceScanner) params(start, end int) int {
 			i = max(s.generic(i)-1, i)
 		case s.op(i, "="):
 			return -1
+		case s.op(i, "(") && s.language == "c" && strings.ToUpper(s.name(i-1)) == s.name(i-1) && (s.name(s.close(i)) != "" && !s.keyword(s.name(s.close(i))) || s.op(s.close(i), "*")):
+			i = s.close(i) - 1 // a macro: EXPORT(type) name(…)
 		case s.op(i, "(") && s.name(i-1) != "" && s.name(i-1) != "pub" && s.name(i-1) != "__attribute__" && s.name(i-1) != "decltype" && s.name(i-1) != "alignas":
 			return i
 		case s.op(i, "(") && s.op(i-1, ">"):
@@ -226,6 +228,9 @@ func (s *braceScanner) class(word string, at, open, end int, prefix string) {
 	name := ""
 	i := at + 1
 	for ; i < open; i++ {
+		if next := s.name(i + 1); s.language == "c" && next != "" && next != "final" && !s.keyword(next) {
+			continue // a macro: class EXPORT Name
+		}
 		if n := s.name(i); n != "" && !s.keyword(n) && !s.op(i+1, "(") {
 			name = n
 			break
@@ -235,7 +240,7 @@ func (s *braceScanner) class(word string, at, open, end int, prefix string) {
 		}
 	}
 	if name == "" { // of a typedef, or without a name
-		if s.language != "c" {
+		if s.language != "c" || s.name(at-1) != "typedef" {
 			return
 		}
 		if name = s.name(end); name == "" || s.keyword(name) {

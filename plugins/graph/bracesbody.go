@@ -17,6 +17,9 @@ func (s *braceScanner) calls(i, end, scope int) {
 			continue
 		}
 		name, j := n, i
+		if s.language == "c" && s.op(i-1, "~") {
+			name = "~" + name
+		}
 		if s.op(i-1, ".") || s.op(i-1, "->") {
 			name = "." + name
 		}

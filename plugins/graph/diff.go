@@ -3,12 +3,11 @@ package graph
 import (
 	"path"
 	"slices"
-	"strings"
 )
 
 // IsSource reports whether a file is analysed, or tells how modules are named.
 func IsSource(name string) bool {
-	return languages[strings.ToLower(path.Ext(name))] != "" || moduleFiles[path.Base(name)]
+	return languageOf(name) != "" || moduleFiles[path.Base(name)]
 }
 
 // Diff reports what the difference between two states of a workspace may break. It

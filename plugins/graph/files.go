@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -35,14 +36,20 @@ type fileFacts struct {
 	warnings []Warning
 	golang   *goFile  // of Go files
 	outline  *outline // of languages that are resolved by names
-	resolved bool     // the names of the outline were resolved
+	resolved string   // the modules that the names of the outline were resolved with; "" if they were not
 	before   *outline // of the text before this one
 }
 
 // normalize sorts the facts and removes repetitions; the most certain one stays.
 func (f *fileFacts) normalize() {
-	slices.SortStableFunc(f.facts, func(a, b fact) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.kind, b.kind), cmp.Compare(rank(a.confidence), rank(b.confidence)), cmp.Compare(a.line, b.line))
+	slices.SortFunc(f.facts, func(a, b fact) int {
+		if c := cmp.Compare(a.from, b.from); c != 0 {
+			return c
+		}
+		if c := cmp.Compare(a.to, b.to); c != 0 {
+			return c
+		}
+		return cmp.Or(cmp.Compare(a.kind, b.kind), rank(a.confidence)-rank(b.confidence), cmp.Compare(a.line, b.line), cmp.Compare(a.rule, b.rule))
 	})
 	f.facts = slices.CompactFunc(f.facts, func(a, b fact) bool { return a.from == b.from && a.to == b.to && a.kind == b.kind })
 }
@@ -53,7 +60,15 @@ func (f *fileFacts) warn(code string, line int, format string, args ...any) {
 
 // rank orders confidences, the best first.
 func rank(c Confidence) int {
-	return slices.Index([]Confidence{High, Medium, Low, Unsafe}, c)
+	switch c {
+	case High:
+		return 0
+	case Medium:
+		return 1
+	case Low:
+		return 2
+	}
+	return 3
 }
 
 // languages by file extension.
@@ -64,6 +79,9 @@ var languages = map[string]string{
 	".java": "java", ".rs": "rust", ".c": "c", ".h": "c",
 	".cc": "c", ".cpp": "c", ".cxx": "c", ".hh": "c", ".hpp": "c", ".hxx": "c", ".inl": "c",
 }
+
+// languageOf returns the language of a file; "" if it is not analysed.
+func languageOf(name string) string { return languages[strings.ToLower(path.Ext(name))] }
 
 // skipped are directories of what others wrote or programs made.
 var skipped = map[string]bool{
@@ -84,20 +102,32 @@ type walker struct {
 	languages []string // all if empty
 	ignore    []gitignore.Rule
 	files     []source
-	modules   map[string][]byte // go.mod, package.json … by path
+	modules   map[string][]byte            // go.mod, package.json … by path
+	version   string                       // hash of the modules
+	enter     func(dir string)             // is told of each directory before it is read; may be nil
+	levels    map[string][]gitignore.Level // of directories that were read
 }
 
 // moduleFiles tell how names of modules relate to directories.
 var moduleFiles = map[string]bool{"go.mod": true, "package.json": true, "tsconfig.json": true, "jsconfig.json": true, "Cargo.toml": true}
 
 func (w *walker) walk(ctx context.Context) error {
-	w.modules = map[string][]byte{}
-	return w.dir(ctx, ".", []gitignore.Level{{Rules: w.ignore}}, 0)
+	w.modules, w.levels = map[string][]byte{}, map[string][]gitignore.Level{}
+	err := w.dir(ctx, ".", []gitignore.Level{{Rules: w.ignore}}, 0)
+	var all strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(w.modules)) {
+		fmt.Fprintln(&all, name, contentHash(w.modules[name]))
+	}
+	w.version = contentHash([]byte(all.String()))
+	return err
 }
 
 func (w *walker) dir(ctx context.Context, dir string, levels []gitignore.Level, depth int) error {
 	if err := ctx.Err(); err != nil || depth > 64 {
 		return err
+	}
+	if w.enter != nil {
+		w.enter(dir)
 	}
 	entries, err := fs.ReadDir(w.root.FS(), dir)
 	if err != nil {
@@ -115,6 +145,7 @@ func (w *walker) dir(ctx context.Context, dir string, levels []gitignore.Level, 
 			levels = append(slices.Clip(levels), gitignore.Level{Dir: base, Rules: gitignore.Parse(string(data))})
 		}
 	}
+	w.levels[dir] = levels
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		switch {
@@ -138,13 +169,33 @@ func (w *walker) file(name string, e fs.DirEntry) {
 			w.modules[name] = data
 		}
 	}
-	lang := languages[strings.ToLower(path.Ext(name))]
+	lang := languageOf(name)
 	if lang == "" || len(w.languages) > 0 && !slices.Contains(w.languages, lang) || strings.HasSuffix(name, ".min.js") {
 		return
 	}
 	if info, err := e.Info(); err == nil {
 		w.files = append(w.files, source{name, lang, info.Size(), info.ModTime()})
 	}
+}
+
+// again looks only at some paths: it returns the files to be read, and those of known
+// that are gone. It reports false if the whole tree must be walked.
+func (w *walker) again(paths []string, known map[string]*fileFacts) (read []source, gone []string, ok bool) {
+	w.files = nil
+	for _, name := range paths {
+		levels, listed := w.levels[path.Dir(name)]
+		info, err := w.root.Lstat(name)
+		switch {
+		case err == nil && info.IsDir():
+			return nil, nil, false
+		case err == nil && listed && info.Mode().IsRegular() && !strings.HasPrefix(path.Base(name), ".") && !gitignore.Ignored(levels, name, false):
+			w.file(name, fs.FileInfoToDirEntry(info))
+		case known[name] != nil:
+			gone = append(gone, name)
+		}
+	}
+	read, w.files = w.files, nil
+	return read, gone, true
 }
 
 var errTooLarge = errors.New("larger than 1 MiB")
@@ -174,6 +225,11 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// minified reports whether a file was made by a program that removes line breaks.
+func minified(data []byte) bool {
+	return len(data) > 50_000 && len(data) > 500*bytes.Count(data, []byte("\n"))
+}
+
 func contentHash(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:12])
@@ -196,7 +252,7 @@ func countFiles(dir string, n, left *int, depth int) bool {
 			if countFiles(dir+"/"+e.Name(), n, left, depth+1) {
 				return true
 			}
-		case languages[strings.ToLower(path.Ext(e.Name()))] != "":
+		case languageOf(e.Name()) != "":
 			if *n--; *n <= 0 {
 				return true
 			}

@@ -24,6 +24,9 @@ func (x *extractor) files(names []string, pkg *types.Package, info *types.Info) 
 	}
 	for i, name := range names {
 		f := x.fresh[name]
+		if x.u.clean(x.u.files[name]) {
+			continue
+		}
 		if i == 0 && !f.golang.isTest(name) {
 			f.nodes = append(f.nodes, Node{ID: "go:" + x.u.dir, Kind: Package, File: x.u.dir, Signature: "package " + f.golang.Package})
 		}
@@ -31,7 +34,7 @@ func (x *extractor) files(names []string, pkg *types.Package, info *types.Info) 
 			x.declaration(f, d, info)
 		}
 		if pkg != nil {
-			x.methods(f, pkg, info)
+			x.methods(f, pkg)
 		}
 	}
 }
@@ -88,15 +91,13 @@ func runs(value ast.Expr) (found bool) {
 	return found
 }
 
-// test states what runs before a test: the initial values and functions of its
-// package and of those that it imports, and TestMain.
+// test states what runs before a test: the initial values and functions of the packages
+// that its file imports, and TestMain.
 func (x *extractor) test(f *fileFacts, id string, line int32) {
 	f.facts = append(f.facts, fact{id, "go:" + x.u.dir, line, Inits, High, "package"})
-	for _, imports := range [][]string{x.u.imports, f.golang.Imports} {
-		for _, p := range imports {
-			if dep := x.g.paths[p]; dep != nil {
-				f.facts = append(f.facts, fact{id, "go:" + dep.dir, line, Inits, High, "import"})
-			}
+	for _, p := range f.golang.Imports {
+		if dep := x.g.paths[p]; dep != nil {
+			f.facts = append(f.facts, fact{id, "go:" + dep.dir, line, Inits, High, "import"})
 		}
 	}
 	for name := range x.fresh {
@@ -141,14 +142,14 @@ var wellKnown = words(`Len Less Swap Push Pop ServeHTTP String Error Unwrap Is A
 	WithAttrs WithGroup LogValue Visit Import`)
 
 // methods remembers the method sets of the types that a file declares.
-func (x *extractor) methods(f *fileFacts, pkg *types.Package, info *types.Info) {
+func (x *extractor) methods(f *fileFacts, pkg *types.Package) {
 	for _, d := range x.decls[f.path] {
 		spec, ok := d.node.(*ast.TypeSpec)
 		if !ok {
 			continue
 		}
-		tn, ok := info.Defs[spec.Name].(*types.TypeName)
-		if !ok || tn.IsAlias() || tn.Type() == nil {
+		tn, ok := pkg.Scope().Lookup(spec.Name.Name).(*types.TypeName)
+		if !ok || x.id(tn) != d.id || tn.IsAlias() || tn.Type() == nil {
 			continue
 		}
 		named, ok := tn.Type().(*types.Named)
@@ -358,6 +359,9 @@ func (w *walk) ident(n *ast.Ident) {
 	w.add(id, n, Refers, High, "use")
 }
 
+// methodSet is the rule by which implementations are found.
+const methodSet = "method set"
+
 // implementations states which types implement which interfaces.
 func implementations(files map[string]*fileFacts) []fact {
 	var interfaces, classes []goType
@@ -391,10 +395,13 @@ func implementations(files map[string]*fileFacts) []fact {
 			confidence = Medium
 		}
 		for _, c := range found {
-			facts = append(facts, fact{it.ID, c.ID, 0, Implement, High, "method set"})
+			facts = append(facts, fact{it.ID, c.ID, 0, Implement, High, methodSet})
 			for _, m := range it.Methods {
+				if !strings.HasPrefix(m.Target, it.ID+".") {
+					continue // of an interface within, which has its own implementations
+				}
 				i, _ := slices.BinarySearchFunc(c.Methods, m.Key, func(m goMethod, key string) int { return cmp.Compare(m.Key, key) })
-				facts = append(facts, fact{m.Target, c.Methods[i].Target, 0, Implement, confidence, "method set"})
+				facts = append(facts, fact{m.Target, c.Methods[i].Target, 0, Implement, confidence, methodSet})
 			}
 		}
 	}

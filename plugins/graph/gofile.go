@@ -35,6 +35,11 @@ type goType struct {
 // which may belong to an embedded type.
 type goMethod struct{ Key, Target string }
 
+// looksLike reports whether other files see no difference between two states of a file.
+func (f *goFile) looksLike(old *goFile) bool {
+	return f.Package == old.Package && f.Decls == old.Decls && slices.Equal(f.Imports, old.Imports)
+}
+
 func (f *goFile) isTest(name string) bool { return strings.HasSuffix(name, "_test.go") }
 
 // parseGo parses a file as far as possible. It returns nil if the file is not part

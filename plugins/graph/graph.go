@@ -171,6 +171,13 @@ func drop(lists map[string][]ref, id string, file *fileFacts) {
 	}
 }
 
+// file returns what is known of a file; nil if nothing is.
+func (g *Graph) file(path string) *fileFacts {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.files[path]
+}
+
 // Node returns the node with an ID.
 func (g *Graph) Node(id string) (Node, bool) {
 	g.mu.RLock()

@@ -215,8 +215,14 @@ def g():
 def f():
     return 1
 -- p/__init__.py --
+-- web/main.ts --
+import { f } from "~/lib"
+f()
+-- web/src/lib.ts --
+export function f() {}
 `), t.TempDir()
 	x := open(t, dir, graph.Options{Cache: cache})
+	old := t.TempDir() // the cache of processes that end after each change
 	changes := []struct{ name, text string }{
 		{"a/a.go", "package a\n\nfunc Do() int { return 2 }\n"},
 		{"a/c.go", "package a\n\ntype I interface{ M() }\n"},
@@ -227,6 +233,10 @@ def f():
 		{"b/b.go", "package b\n\nfunc broken( {\n"},
 		{"b/b.go", "package b\n\nfunc Use() int { return 1 }\n"},
 		{"p/x.py", ""},
+		{"go.mod", "module example.com/other\n"},
+		{"go.mod", "module example.com/m\n"},
+		{"web/tsconfig.json", `{"compilerOptions": {"paths": {"~/*": ["./src/*"]}}}`},
+		{"web/tsconfig.json", ""},
 	}
 	for i, c := range changes {
 		if c.text == "" {
@@ -243,8 +253,10 @@ def f():
 		if got := listing(x.Graph()); got != want {
 			t.Fatalf("change %d of %s:\n%s", i, c.name, diff(want, got))
 		}
-		if got := listing(open(t, dir, graph.Options{Cache: cache}).Graph()); got != want {
-			t.Fatalf("change %d of %s, from the cache:\n%s", i, c.name, diff(want, got))
+		for _, cache := range []string{cache, old} {
+			if got := listing(open(t, dir, graph.Options{Cache: cache}).Graph()); got != want {
+				t.Fatalf("change %d of %s, from the cache:\n%s", i, c.name, diff(want, got))
+			}
 		}
 	}
 }
@@ -285,7 +297,8 @@ func TestBadInput(t *testing.T) {
 	put(t, dir, "x.rs", "fn f( { r#\" impl")
 	put(t, dir, "x.c", "int f( { \" #include \\")
 	put(t, dir, "empty.go", "")
-	put(t, dir, "deep.js", strings.Repeat("(", 100_000))
+	put(t, dir, "min.js", "function f() {}\n"+strings.Repeat("f();", 20_000))
+	put(t, dir, "deep.js", strings.Repeat("(\n", 100_000))
 	put(t, dir, "deep.go", "package m\n\nvar x = "+strings.Repeat("[]", 1000)+"int{}\n")
 	if runtime.GOOS != "windows" {
 		if err := os.Symlink(dir, filepath.Join(dir, "loop")); err != nil {
@@ -303,7 +316,7 @@ func TestBadInput(t *testing.T) {
 	for _, w := range g.Warnings() {
 		codes[w.File] = w.Code
 	}
-	if codes["a/huge.go"] != "unreadable" || codes["empty.go"] != "syntax" {
+	if codes["a/huge.go"] != "unreadable" || codes["empty.go"] != "syntax" || codes["min.js"] != "generated" {
 		t.Errorf("warnings: %v", codes)
 	}
 	for _, n := range g.Nodes() {

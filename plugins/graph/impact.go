@@ -46,12 +46,10 @@ func (g *Graph) Impact(ids ...string) *Report {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	r := &Report{Edges: map[Confidence]int{}, Complete: true}
-	reached := map[string]*Affected{}
-	var queue []*Affected
+	w := wave{g: g, r: r, reached: map[string]*Affected{}}
 	start := func(n *Node) {
-		if reached[n.ID] == nil {
-			reached[n.ID] = &Affected{Node: *n, Confidence: High}
-			queue = append(queue, reached[n.ID])
+		if w.reached[n.ID] == nil {
+			w.reach(n, &Affected{Confidence: High})
 			r.Changed = append(r.Changed, *n)
 		}
 	}
@@ -69,44 +67,125 @@ func (g *Graph) Impact(ids ...string) *Report {
 			}
 		}
 	}
-	g.spread(queue, reached, r)
-	g.collect(reached, r)
+	w.spread()
+	w.prune()
+	g.collect(w.reached, r)
 	return r
 }
 
-// spread follows edges of high confidence as far as they lead, then those of
-// medium and of low confidence, so that each node is found in the best way.
-func (g *Graph) spread(queue []*Affected, reached map[string]*Affected, r *Report) {
-	for _, tier := range []Confidence{High, Medium, Low} {
-		for len(queue) > 0 {
-			at := queue[0]
-			queue = queue[1:]
-			for _, ref := range g.in[at.ID] {
-				f := ref.fact()
-				if !causes[f.kind] || rank(f.confidence) > rank(tier) || reached[f.from] != nil || g.nodes[f.from] == nil {
-					continue
+// wave spreads a change: along edges of high confidence as far as they lead, then along
+// those of medium and of low confidence, and each time to the nearest nodes first, so
+// that each node is found in the best way.
+type wave struct {
+	g       *Graph
+	r       *Report
+	reached map[string]*Affected
+	front   [][]*Affected    // found with the confidence at hand, by distance
+	later   [3][][]laterEdge // of less confidence, by the distance of where they start
+	types   bool             // a method was reached through an interface
+}
+
+// laterEdge is an edge to a node that was reached, from one that was not yet.
+type laterEdge struct {
+	from       string
+	at         *Affected
+	confidence Confidence
+	dispatches bool
+}
+
+func (w *wave) spread() {
+	for tier, confidence := range []Confidence{High, Medium, Low} {
+		for d := 0; d < max(len(w.front), len(w.later[tier])); d++ {
+			if d < len(w.later[tier]) {
+				for _, e := range w.later[tier][d] {
+					w.follow(e, confidence)
 				}
-				next := &Affected{Node: *g.nodes[f.from], Distance: at.Distance + 1, Confidence: tier, Via: at.ID}
-				reached[f.from] = next
-				r.Edges[f.confidence]++
-				queue = append(queue, next)
+			}
+			if d < len(w.front) {
+				for _, at := range w.front[d] {
+					w.edges(at, tier, confidence)
+				}
 			}
 		}
-		queue = slices.SortedFunc(maps.Values(reached), byDistance) // for the next tier
+		w.front = nil
 	}
 }
 
-func byDistance(a, b *Affected) int {
-	return cmp.Or(cmp.Compare(a.Distance, b.Distance), cmp.Compare(a.ID, b.ID))
+// edges follows the edges to a node, or keeps them for later.
+func (w *wave) edges(at *Affected, tier int, confidence Confidence) {
+	for _, ref := range w.g.in[at.ID] {
+		f := ref.fact()
+		if !causes[f.kind] || w.reached[f.from] != nil {
+			continue
+		}
+		e := laterEdge{f.from, at, f.confidence, f.dispatches()}
+		switch n := rank(f.confidence); {
+		case n <= tier:
+			w.follow(e, confidence)
+		case n < len(w.later):
+			w.later[n] = put(w.later[n], at.Distance, e)
+		}
+	}
+}
+
+func (w *wave) follow(e laterEdge, confidence Confidence) {
+	if n := w.g.nodes[e.from]; n != nil && w.reached[e.from] == nil {
+		w.r.Edges[e.confidence]++
+		w.types = w.types || e.dispatches
+		w.reach(n, &Affected{Distance: e.at.Distance + 1, Confidence: confidence, Via: e.at.ID})
+	}
+}
+
+// prune takes back the Go tests that cannot have a value of the types whose methods
+// lie between them and the change.
+func (w *wave) prune() {
+	var tests, changed []string
+	for id, a := range w.reached {
+		switch {
+		case a.Distance == 0:
+			changed = append(changed, id)
+		case a.Kind == Test && a.Language() == "go":
+			tests = append(tests, id)
+		}
+	}
+	if !w.types || len(tests) == 0 {
+		return
+	}
+	can := w.g.reaching(tests, changed)
+	for _, id := range tests {
+		if !can[id] {
+			delete(w.reached, id)
+		}
+	}
+}
+
+func (w *wave) reach(n *Node, a *Affected) {
+	a.Node = *n
+	w.reached[n.ID] = a
+	w.front = put(w.front, a.Distance, a)
+}
+
+// put adds an element to the list at an index.
+func put[T any](lists [][]T, i int, e T) [][]T {
+	for len(lists) <= i {
+		lists = append(lists, nil)
+	}
+	lists[i] = append(lists[i], e)
+	return lists
+}
+
+func byCertainty(a, b *Affected) int {
+	if c := cmp.Or(rank(a.Confidence)-rank(b.Confidence), a.Distance-b.Distance); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.ID, b.ID)
 }
 
 // collect fills the lists of a report.
 func (g *Graph) collect(reached map[string]*Affected, r *Report) {
 	files := map[string]*AffectedFile{}
 	unsafe := map[string]bool{}
-	for _, a := range slices.SortedFunc(maps.Values(reached), func(a, b *Affected) int {
-		return cmp.Or(cmp.Compare(rank(a.Confidence), rank(b.Confidence)), byDistance(a, b))
-	}) {
+	for _, a := range slices.SortedFunc(maps.Values(reached), byCertainty) {
 		if a.Kind == Package {
 			continue
 		}

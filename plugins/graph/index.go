@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,7 +17,7 @@ import (
 )
 
 // version is part of all hashes: facts of another version are made again.
-const version = "1"
+const version = "11"
 
 // Options configure an [Index].
 type Options struct {
@@ -37,7 +39,11 @@ type Index struct {
 	dir     *os.Root
 	golang  *golang
 	scanned map[string]*fileFacts
-	methods bool // some method set changed
+	walker  *walker  // of the last look at all files
+	watcher *watcher // nil while nobody watches
+	changed []string // by the last refresh
+	modules string   // the version of the modules of the last analysis; "" if that did not end
+	methods bool     // some method set changed
 	store   *store
 	summary Summary
 }
@@ -97,20 +103,61 @@ func (x *Index) Root() string { return x.root }
 
 // Refresh reads the files that changed since the last one and updates the graph.
 // If ctx ends it returns its error; what is known by then stays.
-func (x *Index) Refresh(ctx context.Context) error {
+func (x *Index) Refresh(ctx context.Context) (err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	defer func() {
+		if err != nil && x.watcher != nil {
+			x.watcher.lost() // look at all files again
+		}
+	}()
 	start := time.Now()
+	read, gone, err := x.look(ctx)
+	if err != nil {
+		return err
+	}
+	changed := map[string]*fileFacts{}
+	for _, path := range gone {
+		changed[path] = nil
+		x.methods = x.methods || x.scanned[path].golang != nil
+		delete(x.scanned, path)
+	}
+	x.scan(ctx, read, changed)
+	x.changed = slices.Sorted(maps.Keys(changed))
+	err = x.analyse(ctx, changed)
+	for path, f := range changed {
+		x.graph.put(path, f)
+	}
+	x.link()
+	x.summary.Changed, x.summary.Elapsed, x.summary.Incomplete = len(x.changed), time.Since(start), err != nil
+	if x.store != nil && len(changed) > 0 {
+		err = errors.Join(err, x.store.save(changed, x.scanned))
+	}
+	return err
+}
+
+// look returns the files that are to be read, and those that are gone: of those that
+// a watcher saw change, or of all.
+func (x *Index) look(ctx context.Context) (read []source, gone []string, err error) {
+	if x.watcher != nil {
+		if paths, ok := x.watcher.take(ctx); ok {
+			if read, gone, ok = x.walker.again(paths, x.scanned); ok {
+				return read, gone, nil
+			}
+		}
+	}
 	w := &walker{root: x.dir, languages: x.options.Languages}
+	if x.watcher != nil {
+		w.enter = x.watcher.add
+	}
 	for _, p := range x.options.Ignore {
 		w.ignore = append(w.ignore, gitignore.Parse(p)...)
 	}
 	if err := w.walk(ctx); err != nil {
-		return err
+		return nil, nil, err
 	}
-	changed := map[string]*fileFacts{}
+	x.walker = w
 	seen := make(map[string]bool, len(w.files))
-	var read []source
 	for _, s := range w.files {
 		seen[s.path] = true
 		if old := x.scanned[s.path]; old == nil || old.size != s.size || !old.modified.Equal(s.modified) {
@@ -119,23 +166,11 @@ func (x *Index) Refresh(ctx context.Context) error {
 	}
 	for path := range x.scanned {
 		if !seen[path] {
-			changed[path] = nil
-			x.methods = x.methods || x.scanned[path].golang != nil
-			delete(x.scanned, path)
+			gone = append(gone, path)
 		}
 	}
-	x.scan(ctx, read, changed)
-	fresh := len(changed)
-	err := x.analyse(ctx, w, changed)
-	for path, f := range changed {
-		x.graph.put(path, f)
-	}
-	x.link()
-	x.summary.Changed, x.summary.Elapsed, x.summary.Incomplete = fresh, time.Since(start), err != nil
-	if x.store != nil && len(changed) > 0 {
-		err = errors.Join(err, x.store.save(changed, x.scanned))
-	}
-	return err
+	w.files = nil
+	return read, gone, nil
 }
 
 // scan reads files side by side. New facts go into changed; those of Go files and
@@ -201,8 +236,14 @@ func (x *Index) scanFile(s source, old *fileFacts) (f *fileFacts) {
 		same.size, same.modified = f.size, f.modified
 		return &same
 	}
+	if s.language == "javascript" && minified(data) {
+		f.warn("generated", 0, "not analysed: its lines are too long to be written by hand")
+		return f
+	}
 	if s.language == "go" {
-		_, f.golang = parseGo(x.golang.fset, f, data)
+		var tree *ast.File
+		tree, f.golang = parseGo(x.golang.fset, f, data)
+		x.golang.keep(f, tree, data)
 	} else {
 		outlineFile(f, data)
 		if old != nil {
@@ -213,23 +254,20 @@ func (x *Index) scanFile(s source, old *fileFacts) (f *fileFacts) {
 }
 
 // analyse completes the facts of changed files and of those that depend on them.
-func (x *Index) analyse(ctx context.Context, w *walker, changed map[string]*fileFacts) error {
-	if len(changed) == 0 {
+func (x *Index) analyse(ctx context.Context, changed map[string]*fileFacts) error {
+	if len(changed) == 0 && x.modules == x.walker.version {
 		return nil
 	}
-	code := map[string]*fileFacts{}
-	for path, f := range x.scanned {
-		if f.golang != nil {
-			code[path] = f
-		}
-	}
-	fresh, err := x.golang.update(ctx, code, goModules(w.modules))
+	fresh, err := x.golang.update(ctx, x.scanned, changed, goModules(x.walker.modules))
 	for _, f := range fresh {
-		old := x.scanned[f.path]
+		old := x.graph.file(f.path)
 		x.methods = x.methods || old == nil || old.golang == nil || !slices.EqualFunc(old.golang.Methods, f.golang.Methods, sameType)
 		x.scanned[f.path], changed[f.path] = f, f
 	}
-	resolve(x.scanned, changed, w.modules)
+	resolve(x.scanned, changed, x.walker)
+	if x.modules = x.walker.version; err != nil {
+		x.modules = ""
+	}
 	return err
 }
 

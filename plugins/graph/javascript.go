@@ -35,12 +35,13 @@ type jsScanner struct {
 	bodies map[int]jsScope // by the token of their {
 	ends   []jsScope       // open arrow functions; open is where they end
 	skip   map[int]bool    // tokens that are no calls
+	next   map[int]bool    // tokens at which a further declaration of a statement begins
 }
 
 func scanJavaScript(o *outline, f *fileFacts, src []byte) {
 	l := &jsLexer{src: src, tokens: make([]lexeme, 0, len(src)/4)}
 	l.lex()
-	s := &jsScanner{o: o, f: f, src: src, t: l.tokens, bodies: map[int]jsScope{}, skip: map[int]bool{}}
+	s := &jsScanner{o: o, f: f, src: src, t: l.tokens, bodies: map[int]jsScope{}, skip: map[int]bool{}, next: map[int]bool{}}
 	s.pair()
 	for i := 0; i < len(s.t); {
 		for len(s.ends) > 0 && i >= s.ends[len(s.ends)-1].open {
@@ -167,6 +168,9 @@ func (s *jsScanner) token(i int) int {
 		}
 		return i + 1
 	}
+	if s.next[i] {
+		s.declare(i)
+	}
 	if t.kind != 'n' {
 		return i + 1
 	}
@@ -186,6 +190,7 @@ func (s *jsScanner) token(i int) int {
 		}
 	case "const", "let", "var":
 		s.declare(i + 1)
+		s.declarations(i + 1)
 		return i + 1
 	case "require":
 		if spec, ok := s.str(i + 2); ok && s.op(i+1, "(") && s.op(i+3, ")") {
@@ -327,7 +332,7 @@ func (s *jsScanner) typeName(i int) string {
 		name += s.t[i].text
 		i++
 	}
-	if s.op(i, "<") || s.op(i, "[") || s.op(i, "|") || s.op(i, "&") || jsKeywords()[name] {
+	if i = s.generic(i); s.op(i, "<") || s.op(i, "[") || s.op(i, "|") || s.op(i, "&") || jsKeywords()[name] {
 		return ""
 	}
 	return name
@@ -441,26 +446,31 @@ func (s *jsScanner) functionValue(name string, kind Kind, from, i int) int {
 	return 0
 }
 
+// declarations finds the further ones of a statement: var a = 1, b = 2.
+func (s *jsScanner) declarations(i int) {
+	for i < len(s.t) {
+		switch {
+		case s.op(i, ",") && s.name(i+1) != "" && (s.op(i+2, "=") || s.op(i+2, ":") || s.op(i+2, ",") || s.op(i+2, ";")):
+			s.next[i+1] = true
+			i += 2
+		case s.op(i, "(") || s.op(i, "[") || s.op(i, "{"):
+			i = s.close(i)
+		case s.op(i, "<") && s.name(i-1) != "":
+			i = max(s.generic(i), i+1)
+		case s.op(i, ";") || s.op(i, ")") || s.op(i, "]") || s.op(i, "}"):
+			return
+		case s.t[i].fresh && s.t[i].kind == 'n' && (s.t[i-1].kind != 'o' || s.op(i-1, ")") || s.op(i-1, "]") || s.op(i-1, "}")):
+			return
+		default:
+			i++
+		}
+	}
+}
+
 // declare reads what follows const, let or var.
 func (s *jsScanner) declare(i int) {
-	if s.op(i, "{") || s.op(i, "[") { // a pattern
-		end := s.close(i) - 1
-		spec, required := s.requireAt(end + 2)
-		for j := i + 1; j < end; j++ {
-			n := s.name(j)
-			if n == "" || s.op(j-1, "=") || s.op(j+1, ":") {
-				continue
-			}
-			from := n
-			if s.op(j-1, ":") {
-				from = s.name(j - 2)
-			}
-			if required && s.op(i, "{") {
-				s.o.Imports = append(s.o.Imports, imported{Module: spec, Name: from, As: n, Line: s.t[j].line})
-			} else if at := s.scope(); at >= 0 {
-				s.o.Vars = append(s.o.Vars, variable{at, n, ""})
-			}
-		}
+	if s.op(i, "{") || s.op(i, "[") {
+		s.pattern(i)
 		return
 	}
 	name := s.name(i)
@@ -478,6 +488,9 @@ func (s *jsScanner) declare(i int) {
 	if s.op(j, "=") {
 		if spec, ok := s.requireAt(j + 1); ok && !s.op(j+5, ".") {
 			s.o.Imports = append(s.o.Imports, imported{Module: spec, As: name, Line: s.t[i].line})
+			return
+		} else if part := s.name(j + 6); ok && part != "" && !s.op(j+7, ".") && !s.op(j+7, "(") {
+			s.o.Imports = append(s.o.Imports, imported{Module: spec, Name: part, As: name, Line: s.t[i].line})
 			return
 		}
 		if s.functionValue(name, s.kind(name), i, j+1) > 0 {
@@ -499,6 +512,27 @@ func (s *jsScanner) declare(i int) {
 		end := s.bodyEnd(j + 1)
 		last := min(max(end-1, i), len(s.t)-1)
 		s.o.Defs = append(s.o.Defs, definition{Name: name, Kind: Variable, Line: s.t[i].line, End: s.t[last].line, Hash: contentHash(s.src[s.t[i].start:s.t[last].end])})
+	}
+}
+
+// pattern reads the names that are declared together: { a, b: c } and [a, b].
+func (s *jsScanner) pattern(i int) {
+	end := s.close(i) - 1
+	spec, required := s.requireAt(end + 2)
+	for j := i + 1; j < end; j++ {
+		n := s.name(j)
+		if n == "" || s.op(j-1, "=") || s.op(j+1, ":") {
+			continue
+		}
+		from := n
+		if s.op(j-1, ":") {
+			from = s.name(j - 2)
+		}
+		if required && s.op(i, "{") {
+			s.o.Imports = append(s.o.Imports, imported{Module: spec, Name: from, As: n, Line: s.t[j].line})
+		} else if at := s.scope(); at >= 0 {
+			s.o.Vars = append(s.o.Vars, variable{at, n, ""})
+		}
 	}
 }
 
@@ -548,7 +582,7 @@ func (s *jsScanner) require(i int, spec string) {
 // NAME(…) {, a.b = function. They are named by their last part where that is clear.
 func (s *jsScanner) propertyDef(i int) int {
 	name := s.t[i].text
-	if jsKeywords()[name] || s.skip[i] {
+	if jsKeywords()[name] && name != "module" || s.skip[i] {
 		return i
 	}
 	inObject := s.op(i-1, "{") || s.op(i-1, ",") || s.op(i-1, "*") || s.name(i-1) == "async" || s.name(i-1) == "get" || s.name(i-1) == "set"

@@ -93,6 +93,11 @@ func (o *outline) merge() {
 		} else {
 			defs[j].Hash = contentHash([]byte(defs[j].Hash + d.Hash))
 			defs[j].Bases = append(defs[j].Bases, d.Bases...)
+			if defs[j].Kind == Variable && d.Kind != Variable { // a field and a method
+				hash, bases := defs[j].Hash, defs[j].Bases
+				defs[j] = d
+				defs[j].Hash, defs[j].Bases = hash, bases
+			}
 			if defs[j].Result != d.Result {
 				defs[j].Result = ""
 			}

@@ -49,7 +49,8 @@ func Plugin(version string, o PluginOptions) sdk.Plugin {
 		Manifest: sdk.Manifest{Read: []string{"$WORKSPACE"}, Env: []string{OptionsEnv}},
 		Extensions: []sdk.Extension{
 			sdk.Tool("get_impact", "Lists what changing a file or a symbol may break: affected files and functions, and the tests to run with their command. Use it before you change code that others call.", s.impact, sdk.ReadOnly(), sdk.Timeout(2*time.Minute)),
-			sdk.Tool("graph_query", "Answers from the code's dependency graph who calls a function (callers), what it uses (callees), and how one symbol depends on another (path). Cheaper and more exact than searching for the name.", s.query, sdk.ReadOnly(), sdk.Timeout(2*time.Minute)),
+			sdk.Command("impact", "NAME…", "show what changing files or symbols may break", s.impactCommand),
+			sdk.Tool("graph_query", "Answers from the code's dependency graph who calls a function (callers), what it uses (callees), and how one symbol depends on another (path), and finds symbols by a part of their names (symbols). Cheaper and more exact than searching for the name.", s.query, sdk.ReadOnly(), sdk.Timeout(2*time.Minute)),
 		},
 	}
 	if o.Tokens > 0 {
@@ -67,10 +68,12 @@ type server struct {
 
 // indexing is an index with the refresh that is under way.
 type indexing struct {
-	index *Index
-	mu    sync.Mutex
-	done  chan struct{} // of the refresh under way; nil if there is none
-	err   error
+	index   *Index
+	mu      sync.Mutex
+	watched bool
+	ready   bool          // a refresh ended, or the cache held facts
+	done    chan struct{} // of the refresh under way, or nil
+	err     error
 }
 
 // open returns the index of a workspace.
@@ -84,7 +87,7 @@ func (s *server) open(root string) (*indexing, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.indexes[root] = &indexing{index: x}
+	s.indexes[root] = &indexing{index: x, ready: len(x.scanned) > 0}
 	return s.indexes[root], nil
 }
 
@@ -99,9 +102,13 @@ func (i *indexing) refresh(ctx context.Context) error {
 		go func() {
 			err := i.index.Refresh(context.Background())
 			i.mu.Lock()
-			i.done, i.err = nil, err
+			watch := !i.watched && err == nil
+			i.done, i.err, i.ready, i.watched = nil, err, true, i.watched || watch
 			i.mu.Unlock()
 			close(done)
+			if watch {
+				_ = i.index.Watch(context.Background(), nil) // each call refreshes, too, and tells of errors
+			}
 		}()
 	}
 	i.mu.Unlock()
@@ -115,16 +122,22 @@ func (i *indexing) refresh(ctx context.Context) error {
 	}
 }
 
-// contextWait is how long an input waits for the graph; a first index takes longer,
-// and serves the next input.
-const contextWait = 500 * time.Millisecond
+// contextWait is how long an input waits for changed files to be read. It does not
+// wait for the first reading of all, which serves the next input.
+const contextWait = 300 * time.Millisecond
 
 func (s *server) context(ctx *sdk.Context, req sdk.ContextRequest) (string, error) {
 	i, err := s.open(ctx.Workspace())
 	if err != nil {
 		return "", err
 	}
-	soon, cancel := context.WithTimeout(ctx, contextWait)
+	i.mu.Lock()
+	wait := contextWait
+	if !i.ready {
+		wait = 0
+	}
+	i.mu.Unlock()
+	soon, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	if err := i.refresh(soon); errors.Is(err, context.DeadlineExceeded) {
 		return "", nil
@@ -152,34 +165,66 @@ func (s *server) impact(ctx *sdk.Context, in impactArgs) (sdk.Result, error) {
 	return sdk.Result{Text: r.Text(maxAffected), Structured: r.brief()}, nil
 }
 
-// find brings the index up to date and looks a name up in it.
-func (s *server) find(ctx *sdk.Context, name string) (*Index, []Node, error) {
+// impactCommand answers /impact.
+func (s *server) impactCommand(ctx *sdk.Context, args string) (sdk.Reply, error) {
+	names := strings.Fields(args)
+	if len(names) == 0 {
+		return sdk.Reply{}, sdk.Errorf(sdk.Validation, "name files or symbols: /impact PATH, /impact NAME or /impact PATH#NAME")
+	}
+	var x *Index
+	var all []Node
+	for _, name := range names {
+		at, nodes, err := s.find(ctx, strings.TrimPrefix(name, "@"))
+		if err != nil {
+			return sdk.Reply{}, err
+		}
+		x, all = at, append(all, nodes...)
+	}
+	return sdk.Reply{Text: "```\n" + x.graph.Impact(ids(all)...).Text(maxAffected) + "\n```"}, nil
+}
+
+// current returns the index of the workspace, up to date.
+func (s *server) current(ctx *sdk.Context) (*Index, error) {
 	i, err := s.open(ctx.Workspace())
 	if err != nil {
-		return nil, nil, sdk.Errorf(sdk.IO, "%w", err)
+		return nil, sdk.Errorf(sdk.IO, "%w", err)
 	}
 	ctx.Progress(0, 0, "reading the code")
-	if err := i.refresh(ctx); err != nil {
+	return i.index, i.refresh(ctx)
+}
+
+// find brings the index up to date and looks a name up in it.
+func (s *server) find(ctx *sdk.Context, name string) (*Index, []Node, error) {
+	x, err := s.current(ctx)
+	if err != nil {
 		return nil, nil, err
 	}
 	if rel, err := filepath.Rel(ctx.Workspace(), name); filepath.IsAbs(name) && err == nil {
 		name = filepath.ToSlash(rel)
 	}
-	nodes, err := i.index.graph.Find(name)
+	nodes, err := x.graph.Find(name)
 	if err != nil {
 		return nil, nil, sdk.Errorf(sdk.NotFound, "%w", err)
 	}
-	return i.index, nodes, nil
+	return x, nodes, nil
 }
 
 // queryArgs are the arguments of graph_query.
 type queryArgs struct {
-	Query string `json:"query" enum:"callers,callees,path"`
-	Name  string `json:"name" jsonschema:"a function, type or file: NAME, PATH#NAME or PATH"`
+	Query string `json:"query" enum:"callers,callees,path,symbols"`
+	Name  string `json:"name" jsonschema:"a function, type or file: NAME, PATH#NAME or PATH; for symbols a part of a name"`
 	To    string `json:"to,omitempty" jsonschema:"for path: what name depends on"`
 }
 
 func (s *server) query(ctx *sdk.Context, in queryArgs) (sdk.Result, error) {
+	if in.Query == "symbols" {
+		x, err := s.current(ctx)
+		if err != nil {
+			return sdk.Result{}, err
+		}
+		nodes := x.graph.Search(in.Name, maxSymbols)
+		return sdk.Result{Text: nodeLines(nodes), Structured: append([]Node{}, nodes...)}, nil
+	}
 	x, nodes, err := s.find(ctx, in.Name)
 	if err != nil {
 		return sdk.Result{}, err
@@ -229,6 +274,21 @@ func (g *Graph) Neighbours(nodes []Node, callers bool) []Edge {
 		edges = append(edges, found[key])
 	}
 	return edges
+}
+
+// maxSymbols is how many symbols a query lists.
+const maxSymbols = 50
+
+// nodeLines returns symbols for the model, a line each.
+func nodeLines(nodes []Node) string {
+	if len(nodes) == 0 {
+		return "No symbol has a name like that."
+	}
+	var lines []string
+	for _, n := range nodes {
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s:%d %s %s %s", n.File, n.Line, n.Kind, n.Name(), clip(n.Signature, 100))))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // edgeLines returns edges for the model, a line each.

@@ -424,6 +424,9 @@ func (s *pyScanner) parameters(def, i, end int) {
 		case s.op(i, ")") || s.op(i, "]") || s.op(i, "}"):
 			depth--
 		case depth == 1 && s.name(i) != "" && (s.op(i-1, "(") || s.op(i-1, ",") || s.op(i-1, "*")):
+			if first := s.name(i); s.op(i-1, "(") && (first == "self" || first == "cls") {
+				continue // not a local: the class is known
+			}
 			v := variable{def, s.name(i), ""}
 			if s.op(i+1, ":") {
 				v.Type = s.annotation(i + 2)

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"maps"
-	"path"
 	"slices"
 	"strings"
 )
@@ -50,8 +49,8 @@ type resolver struct {
 }
 
 // resolve renews the facts of the files in languages without types whose own text
-// changed, and of all of them if names that others can see changed.
-func resolve(all, changed map[string]*fileFacts, config map[string][]byte) {
+// changed, and of all of them if names that others can see changed, or modules.
+func resolve(all, changed map[string]*fileFacts, w *walker) {
 	for _, language := range []string{"python", "javascript", "java", "rust", "c"} {
 		dirty := map[string]*fileFacts{}
 		files := map[string]*fileFacts{}
@@ -61,14 +60,15 @@ func resolve(all, changed map[string]*fileFacts, config map[string][]byte) {
 				continue
 			}
 			files[name] = f
-			if changed[name] != nil && !f.resolved {
-				dirty[name] = f
+			if f.resolved == "" {
+				dirty[name], changed[name] = f, f
 				visible = visible || f.before == nil || f.before.visible() != f.outline.visible()
 				f.before = nil
 			}
+			visible = visible || f.resolved != "" && f.resolved != w.version
 		}
 		for name, f := range changed {
-			visible = visible || f == nil && languages[strings.ToLower(path.Ext(name))] == language
+			visible = visible || f == nil && languageOf(name) == language
 		}
 		if visible {
 			for name, f := range files {
@@ -81,9 +81,10 @@ func resolve(all, changed map[string]*fileFacts, config map[string][]byte) {
 		if len(dirty) == 0 {
 			continue
 		}
-		r := newResolver(language, files, config)
+		r := newResolver(language, files, w.modules)
 		for _, f := range dirty {
 			r.file(f)
+			f.resolved = w.version
 		}
 	}
 }
@@ -167,32 +168,9 @@ func (r *resolver) global(f *fileFacts, i int) {
 	}
 }
 
-// addModule adds the names by which other files import a file.
-func (r *resolver) addModule(f *fileFacts) {
-	add := func(name string) {
-		if old, taken := r.modules[name]; taken && old != f.path {
-			r.modules[name] = ""
-			return
-		}
-		r.modules[name] = f.path
-	}
-	if r.language != "python" {
-		add(f.path)
-		return
-	}
-	add(f.outline.Module)
-	root := path.Dir(f.path)
-	for root != "." && r.files[path.Join(root, "__init__.py")] != nil {
-		root = path.Dir(root)
-	}
-	if short := pyModule(strings.TrimPrefix(f.path, root+"/")); root != "." && short != f.outline.Module {
-		add(short)
-	}
-}
-
 // file states what a file depends on.
 func (r *resolver) file(f *fileFacts) {
-	f.facts, f.resolved = nil, true
+	f.facts = nil
 	f.warnings = slices.DeleteFunc(slices.Clone(f.warnings), func(w Warning) bool { return w.Code == "ambiguous" })
 	own := target{f, -1}.id()
 	for i, d := range f.outline.Defs {
@@ -217,15 +195,29 @@ func (r *resolver) file(f *fileFacts) {
 		}
 	}
 	for _, im := range f.outline.Imports {
-		if name := r.module(f, im); name != "" && name != f.path {
-			to := target{r.files[name], -1}.id()
-			f.facts = append(f.facts, fact{own, to, int32(im.Line), Imports, High, "import"})
-			if !im.Type && r.language != "java" && r.language != "c" && r.language != "rust" {
-				f.facts = append(f.facts, fact{own, to, int32(im.Line), Inits, High, "import"})
+		names := []string{r.module(f, im)}
+		if r.language == "python" && im.Name != "" { // it may be a submodule
+			if t := r.imported(f, im, 0); t.file != nil && t.def < 0 {
+				names = append(names, t.file.path)
 			}
+		}
+		for _, name := range names {
+			r.imports(f, im, name)
 		}
 	}
 	r.calls(f)
+}
+
+// imports states that a file loads another.
+func (r *resolver) imports(f *fileFacts, im imported, name string) {
+	if name == "" || name == f.path {
+		return
+	}
+	own, to := target{f, -1}.id(), target{r.files[name], -1}.id()
+	f.facts = append(f.facts, fact{own, to, int32(im.Line), Imports, High, "import"})
+	if !im.Type && (r.language == "python" || r.language == "javascript") {
+		f.facts = append(f.facts, fact{own, to, int32(im.Line), Inits, High, "import"})
+	}
 }
 
 // calls states what the calls and values in a file name.
@@ -242,7 +234,7 @@ func (r *resolver) calls(f *fileFacts) {
 		from := target{f, c.Scope}
 		kind := Calls
 		if c.Value {
-			if kind = Refers; confidence != High {
+			if kind = Refers; confidence != High || r.language == "java" && t.definition().Kind == Method {
 				continue
 			}
 		}
@@ -257,17 +249,6 @@ func (r *resolver) calls(f *fileFacts) {
 	if ambiguous > 0 {
 		f.warn("ambiguous", 0, "%d calls by names that several definitions have", ambiguous)
 	}
-}
-
-// outer returns the scope that a definition is in.
-func (r *resolver) outer(f *fileFacts, def int) int {
-	name := f.outline.Defs[def].Name
-	if dot := strings.LastIndexByte(name, '.'); dot > 0 {
-		if i, ok := r.names[f.path].defs[name[:dot]]; ok {
-			return i
-		}
-	}
-	return -1
 }
 
 // overrides states which methods of a class stand in for those of its base.
@@ -296,400 +277,4 @@ func (r *resolver) constructor(f *fileFacts, c call, class target, confidence Co
 	if m := r.member(class, name, 0); name != "" && m.file != nil {
 		f.facts = append(f.facts, fact{target{f, c.Scope}.id(), m.id(), int32(c.Line), Calls, confidence, "constructor"})
 	}
-}
-
-// maxHops limits how far imports, bases and types are followed.
-const maxHops = 8
-
-// resolve returns what a dotted name stands for in a scope of a file, with the
-// confidence and the rule by which it was found.
-func (r *resolver) resolve(f *fileFacts, scope int, name string) (target, Confidence, string) {
-	if strings.HasPrefix(name, ".") {
-		return r.onlyMethod(name)
-	}
-	head, rest, _ := strings.Cut(name, ".")
-	if head == "super" && r.language != "rust" {
-		return r.inherited(r.class(f, scope), rest)
-	}
-	if isSelf(r.language, head) {
-		class := r.class(f, scope)
-		if class.file == nil {
-			return target{}, "", ""
-		}
-		if rest == "" {
-			return class, High, "own class"
-		}
-		if t := r.path(class, rest); t.file != nil {
-			if strings.Contains(rest, ".") {
-				return t, Medium, "type of a field"
-			}
-			return t, High, "own method"
-		}
-		return r.onlyMethod("." + name)
-	}
-	if typ, bound := r.local(f, scope, head); bound {
-		if def, ok := strings.CutPrefix(typ, "def "); ok {
-			return target{f, r.names[f.path].defs[def]}, High, "inner function"
-		}
-		if class := r.typed(f, scope, typ, 0); class.file != nil && rest != "" {
-			if t := r.path(class, rest); t.file != nil {
-				return t, Medium, "type of a variable"
-			}
-		}
-		return r.onlyMethod("." + name)
-	}
-	if t, rule := r.visible(f, scope, head); t.file != nil {
-		if rest == "" {
-			return t, High, rule
-		}
-		if d := t.definition(); d != nil && d.Kind == Variable {
-			if class := r.typed(t.file, -1, r.names[t.file.path].vars[-1][d.Name], 0); class.file != nil {
-				if t := r.path(class, rest); t.file != nil {
-					return t, Medium, "type of a variable"
-				}
-			}
-			return r.onlyMethod("." + name)
-		}
-		if m := r.path(t, rest); m.file != nil {
-			return m, High, rule
-		}
-		return target{}, "", ""
-	}
-	if _, foreign := r.names[f.path].imports[head]; foreign || rest == "" {
-		return target{}, "", "" // of another package, or built in
-	}
-	return r.onlyMethod("." + name)
-}
-
-// inherited returns a member of the bases of a class; without a name it is the
-// constructor.
-func (r *resolver) inherited(class target, name string) (target, Confidence, string) {
-	d := class.definition()
-	if d == nil {
-		return target{}, "", ""
-	}
-	for _, base := range d.Bases {
-		b, _ := r.visible(class.file, r.outer(class.file, class.def), headOf(base))
-		if _, rest, ok := strings.Cut(base, "."); ok {
-			b = r.path(b, rest)
-		}
-		want := name
-		if want == "" && b.file != nil && b.def >= 0 {
-			if want = constructors[r.language]; want == "" {
-				want = headOf(b.definition().Name)
-			}
-		}
-		if m := r.path(b, want); m.file != nil && want != "" {
-			return m, High, "base class"
-		}
-	}
-	return target{}, "", ""
-}
-
-func isSelf(language, name string) bool {
-	switch language {
-	case "python":
-		return name == "self" || name == "cls"
-	case "rust":
-		return name == "self" || name == "Self"
-	}
-	return name == "this"
-}
-
-// onlyMethod returns the method with the last part of a name if there is only one.
-func (r *resolver) onlyMethod(name string) (target, Confidence, string) {
-	last := name[strings.LastIndexByte(name, '.')+1:]
-	switch list := r.methods[last]; {
-	case len(list) == 1 && !common()[last]:
-		return list[0], Low, "only method of this name"
-	case len(list) > 1:
-		return target{}, "", "ambiguous"
-	}
-	return target{}, "", ""
-}
-
-// common are methods that the standard types of most languages have.
-var common = words(`append add get set put pop push items keys values update copy join split strip format read write close open
-	map filter reduce forEach find some every slice splice concat indexOf includes then catch toString equals hashCode size length next
-	clone iter into from unwrap expect len insert remove contains clear sort count index start end replace match search test exec group
-	encode decode apply call bind on emit once run stop send name value type is_empty to_string as_str collect push_str`)
-
-// class returns the class that a scope is in.
-func (r *resolver) class(f *fileFacts, scope int) target {
-	for scope >= 0 {
-		if k := f.outline.Defs[scope].Kind; k == Class || k == Interface {
-			return target{f, scope}
-		}
-		next := r.outer(f, scope)
-		if name := f.outline.Defs[scope].Name; next < 0 && strings.Contains(name, ".") { // defined apart from its class
-			t, _ := r.visible(f, -1, name[:strings.LastIndexByte(name, '.')])
-			return t
-		}
-		scope = next
-	}
-	return target{}
-}
-
-// local returns the type of a local name of a scope or of one around it; a class
-// is no scope for its methods.
-func (r *resolver) local(f *fileFacts, scope int, name string) (typ string, bound bool) {
-	n := r.names[f.path]
-	for scope >= 0 {
-		k := f.outline.Defs[scope].Kind
-		if k != Class && k != Interface || r.language == "java" || r.language == "c" {
-			if typ, ok := n.vars[scope][name]; ok {
-				return typ, true
-			}
-		}
-		scope = r.outer(f, scope)
-	}
-	return "", false
-}
-
-// visible returns what a name stands for outside of functions.
-func (r *resolver) visible(f *fileFacts, scope int, name string) (target, string) {
-	if r.language == "java" || r.language == "c" {
-		for s := scope; s >= 0; s = r.outer(f, s) {
-			if t := r.member(target{f, s}, name, 0); t.file != nil {
-				return t, "own class"
-			}
-		}
-		if class := r.class(f, scope); class.file != nil {
-			if t := r.member(class, name, 0); t.file != nil {
-				return t, "own class"
-			}
-		}
-	}
-	if r.language == "rust" {
-		for s := scope; s >= 0; s = r.outer(f, s) {
-			if t := r.member(target{f, s}, name, 0); t.file != nil && f.outline.Defs[s].Kind == Package {
-				return t, "same module"
-			}
-		}
-	}
-	if t := r.inFile(f, name, 0); t.file != nil {
-		if t.file == f {
-			return t, "same file"
-		}
-		return t, "import"
-	}
-	switch r.language {
-	case "c":
-		return only(r.globals[name]), "only definition"
-	case "java":
-		return only(r.globals[f.outline.Module+"."+name]), "same package"
-	}
-	return target{}, ""
-}
-
-func only(list []target) target {
-	if len(list) == 1 {
-		return list[0]
-	}
-	return target{}
-}
-
-// inFile returns what a name stands for at the top of a file.
-func (r *resolver) inFile(f *fileFacts, name string, hops int) target {
-	n := r.names[f.path]
-	if i, ok := n.defs[name]; ok {
-		return target{f, i}
-	}
-	if hops > maxHops { // imports in a circle
-		return target{}
-	}
-	if im, ok := n.imports[name]; ok {
-		return r.imported(f, im, hops+1)
-	}
-	var found []target
-	for _, star := range n.stars {
-		if t := r.imported(f, imported{Module: star, Name: name}, hops+1); t.file != nil && !slices.Contains(found, t) {
-			found = append(found, t)
-		}
-	}
-	return only(found)
-}
-
-// imported returns what an import binds.
-func (r *resolver) imported(f *fileFacts, im imported, hops int) target {
-	switch r.language {
-	case "java":
-		return r.javaClass(im)
-	case "rust":
-		return r.rustPath(f, im.Module, im.Name, hops)
-	}
-	if r.language == "python" && im.Name != "" { // a submodule, or a name in the module
-		sub := imported{Module: strings.TrimSuffix(im.Module, ".") + "." + im.Name}
-		if strings.Trim(im.Module, ".") == "" {
-			sub.Module = im.Module + im.Name
-		}
-		if name := r.module(f, imported{Module: im.Module}); name != "" {
-			if t := r.inFile(r.files[name], im.Name, hops); t.file != nil {
-				return t
-			}
-		}
-		if name := r.module(f, sub); name != "" {
-			return target{r.files[name], -1}
-		}
-		return target{}
-	}
-	name := r.module(f, im)
-	if name == "" {
-		return target{}
-	}
-	if im.Name == "" || im.Name == "*" {
-		return target{r.files[name], -1}
-	}
-	return r.inFile(r.files[name], im.Name, hops)
-}
-
-// path follows the parts of a dotted name from a target.
-func (r *resolver) path(t target, rest string) target {
-	for rest != "" && t.file != nil {
-		var head string
-		head, rest, _ = strings.Cut(rest, ".")
-		t = r.member(t, head, 0)
-		if d := t.definition(); rest != "" && d != nil && d.Kind == Variable {
-			return target{}
-		}
-	}
-	return t
-}
-
-// member returns a name of a module, or a member of a class or its bases; for a
-// field with a known type it is the class of that type.
-func (r *resolver) member(t target, name string, hops int) target {
-	if t.file == nil || hops > maxHops {
-		return target{}
-	}
-	d := t.definition()
-	if d == nil {
-		if m := r.inFile(t.file, name, hops); m.file != nil {
-			return m
-		}
-		if r.language == "python" {
-			if sub := r.modules[t.file.outline.Module+"."+name]; sub != "" {
-				return target{r.files[sub], -1}
-			}
-		}
-		return target{}
-	}
-	n := r.names[t.file.path]
-	if i, ok := n.defs[d.Name+"."+name]; ok {
-		return target{t.file, i}
-	}
-	if r.language == "c" || r.language == "rust" { // methods may be defined elsewhere
-		if found := only(r.globals[d.Name+"."+name]); found.file != nil {
-			return found
-		}
-	}
-	if typ := n.vars[t.def][name]; typ != "" {
-		if class := r.typed(t.file, -1, typ, hops+1); class.file != nil {
-			return class
-		}
-	}
-	for _, base := range d.Bases {
-		if b, _ := r.visible(t.file, r.outer(t.file, t.def), headOf(base)); b.file != nil && b != t {
-			if _, rest, ok := strings.Cut(base, "."); ok {
-				b = r.path(b, rest)
-			}
-			if m := r.member(b, name, hops+1); m.file != nil {
-				return m
-			}
-		}
-	}
-	return target{}
-}
-
-func headOf(name string) string {
-	head, _, _ := strings.Cut(name, ".")
-	return head
-}
-
-// typed returns the class that a type names; "f()" is what calling f returns.
-func (r *resolver) typed(f *fileFacts, scope int, typ string, hops int) target {
-	if typ == "" || hops > maxHops {
-		return target{}
-	}
-	name, called := strings.CutSuffix(typ, "()")
-	head, rest, _ := strings.Cut(name, ".")
-	var t target
-	if isSelf(r.language, head) {
-		t = r.class(f, scope)
-	} else if _, bound := r.local(f, scope, head); !bound {
-		t, _ = r.visible(f, scope, head)
-	}
-	if rest != "" {
-		t = r.path(t, rest)
-	}
-	d := t.definition()
-	switch {
-	case d == nil:
-		return target{}
-	case d.Kind == Class || d.Kind == Interface:
-		return t
-	case called && d.Result != "":
-		return r.typed(t.file, t.def, d.Result, hops+1)
-	}
-	return target{}
-}
-
-// module returns the path of the file that an import names, or "".
-func (r *resolver) module(f *fileFacts, im imported) string {
-	switch r.language {
-	case "python":
-		return r.pyImport(f, im)
-	case "javascript":
-		return r.jsImport(f, im.Module)
-	case "c":
-		return r.include(f, im.Module)
-	default:
-		if t := r.imported(f, im, 0); t.file != nil {
-			return t.file.path
-		}
-		return ""
-	}
-}
-
-// pyImport resolves the name of a Python module, relative if it begins with dots.
-func (r *resolver) pyImport(f *fileFacts, im imported) string {
-	name := strings.TrimLeft(im.Module, ".")
-	if dots := len(im.Module) - len(name); dots > 0 {
-		dir := path.Dir(f.path)
-		for range dots - 1 {
-			dir = path.Dir(dir)
-		}
-		base := path.Join(dir, strings.ReplaceAll(name, ".", "/"))
-		for _, candidate := range []string{base + ".py", base + "/__init__.py", base + ".pyi"} {
-			if r.files[candidate] != nil {
-				return candidate
-			}
-		}
-		return ""
-	}
-	return r.modules[name]
-}
-
-// include finds the file of an #include: beside the file, or the only one whose
-// path ends so.
-func (r *resolver) include(f *fileFacts, name string) string {
-	if beside := path.Join(path.Dir(f.path), name); r.files[beside] != nil {
-		return beside
-	}
-	if r.headers == nil {
-		r.headers = map[string][]string{}
-		for p := range r.files {
-			r.headers[path.Base(p)] = append(r.headers[path.Base(p)], p)
-		}
-	}
-	found := ""
-	for _, p := range r.headers[path.Base(name)] {
-		if p == name || strings.HasSuffix(p, "/"+name) {
-			if found != "" {
-				return ""
-			}
-			found = p
-		}
-	}
-	return found
 }

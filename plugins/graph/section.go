@@ -19,6 +19,8 @@ type Focus struct {
 	Errors []string       // of what was run last
 	Tokens int            // the section fits into; a token is about four characters
 	Limits map[string]int // tokens by section: errors, impact, dependencies, map, summary
+	// Project adds figures of the whole graph, and is enough for a section.
+	Project bool
 }
 
 // The figures of a section.
@@ -28,6 +30,7 @@ const (
 	maxKeyFiles     = 10
 	maxDependencies = 15
 	maxWarnings     = 5
+	maxDoc          = 100 // characters
 )
 
 // Section returns what the graph knows about a focus, in the order of its use: where
@@ -38,7 +41,7 @@ func (x *Index) Section(f Focus) string {
 	g := x.graph
 	focus := x.focus(f)
 	places := g.places(f.Errors)
-	if len(focus)+len(places) == 0 {
+	if len(focus)+len(places) == 0 && !f.Project {
 		return ""
 	}
 	s := section{left: 4 * f.Tokens, limits: f.Limits}
@@ -49,6 +52,9 @@ func (x *Index) Section(f Focus) string {
 		s.add("impact", "What changing "+strings.Join(nearest(labels(focus), 3), ", ")+" may break", report.lines())
 		s.add("dependencies", "What it uses", g.dependencies(focus))
 		s.add("map", "Files most related to it", g.related(focus))
+	}
+	if f.Project {
+		s.add("summary", "The whole graph", x.Summary().lines())
 	}
 	s.add("summary", "Not known", unknowns(report, g))
 	return strings.TrimSpace(s.text.String())
@@ -116,7 +122,7 @@ func named(text string) []string {
 	for _, field := range strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"',;:?!<>{}|=`, r) }) {
 		quoted := strings.Contains(field, "`")
 		call := strings.Contains(field, "()")
-		word := strings.Trim(strings.ReplaceAll(strings.ReplaceAll(field, "`", ""), "()", ""), "().*[]")
+		word := strings.Trim(strings.ReplaceAll(strings.ReplaceAll(field, "`", ""), "()", ""), "().*[]@")
 		if len(word) < 3 || len(word) > 200 {
 			continue
 		}
@@ -199,9 +205,39 @@ func (r *Report) lines() []string {
 		lines = append(lines, fmt.Sprintf("tests (%d): %s", len(r.Tests), strings.Join(names, ", ")))
 	}
 	if len(lines) == 0 {
-		lines = []string{"nothing that is known"}
+		return []string{"nothing that is known"}
 	}
-	return lines
+	return append(lines, "found by edges of confidence: "+breakdown(r.Edges, len(r.Unsafe)))
+}
+
+// breakdown lists how many edges there are of each confidence, and unsafe places.
+func breakdown(edges map[Confidence]int, unsafe int) string {
+	text := fmt.Sprintf("high %d, medium %d, low %d", edges[High], edges[Medium], edges[Low])
+	if unsafe > 0 {
+		text += fmt.Sprintf("; unsafe places: %d", unsafe)
+	}
+	return text
+}
+
+// lines returns the figures of a graph for the model.
+func (s Summary) lines() []string {
+	if s.Files == 0 {
+		return nil
+	}
+	edges, total := map[Confidence]int{}, 0
+	for kind, counts := range s.Edges {
+		if kind == Contains {
+			continue
+		}
+		for c, n := range counts {
+			edges[Confidence(c)] += n
+			total += n
+		}
+	}
+	return []string{
+		fmt.Sprintf("%d files, %d functions and methods, %d tests", s.Files, s.Nodes[Function]+s.Nodes[Method], s.Nodes[Test]),
+		fmt.Sprintf("%d dependencies, by confidence: %s", total, breakdown(edges, s.Warnings["unsafe"])),
+	}
 }
 
 func sure(c Confidence) string {
@@ -243,7 +279,11 @@ func (g *Graph) dependencies(nodes []Node) []string {
 					continue
 				}
 				seen[to.ID] = true
-				lines = append(lines, fmt.Sprintf("%s:%d %s", to.File, to.Line, cmp.Or(to.Signature, to.Name())))
+				line := fmt.Sprintf("%s:%d %s", to.File, to.Line, cmp.Or(to.Signature, to.Name()))
+				if to.Doc != "" {
+					line += " — " + clip(to.Doc, maxDoc)
+				}
+				lines = append(lines, line)
 			}
 		}
 	}

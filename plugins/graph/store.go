@@ -188,25 +188,30 @@ func (e *encoder) facts(f *fileFacts) {
 		e.str(w.Text)
 	}
 	e.bool(f.golang != nil)
-	if g := f.golang; g != nil {
-		e.str(g.Package)
-		e.list(g.Imports)
-		e.str(g.Decls)
-		e.str(g.Unit)
-		e.num(len(g.Methods))
-		for _, t := range g.Methods {
-			e.str(t.ID)
-			e.bool(t.Interface)
-			e.num(len(t.Methods))
-			for _, m := range t.Methods {
-				e.str(m.Key)
-				e.str(m.Target)
-			}
-		}
+	if f.golang != nil {
+		f.golang.encode(e)
 	}
 	e.bool(f.outline != nil)
 	if f.outline != nil {
 		f.outline.encode(e)
+		e.str(f.resolved)
+	}
+}
+
+func (f *goFile) encode(e *encoder) {
+	e.str(f.Package)
+	e.list(f.Imports)
+	e.str(f.Decls)
+	e.str(f.Unit)
+	e.num(len(f.Methods))
+	for _, t := range f.Methods {
+		e.str(t.ID)
+		e.bool(t.Interface)
+		e.num(len(t.Methods))
+		for _, m := range t.Methods {
+			e.str(m.Key)
+			e.str(m.Target)
+		}
 	}
 }
 
@@ -305,7 +310,7 @@ func decodeFacts(b []byte) (*fileFacts, bool) {
 		}
 	}
 	if d.bool() {
-		f.outline, f.resolved = decodeOutline(d), true
+		f.outline, f.resolved = decodeOutline(d), d.str()
 	}
 	return f, !d.bad
 }

@@ -68,14 +68,11 @@ func testCommands(tests []Affected) []Command {
 }
 
 func unique(tests []Affected, name func(Affected) string) []string {
-	var names []string
+	names := map[string]bool{}
 	for _, t := range tests {
-		if n := name(t); !slices.Contains(names, n) {
-			names = append(names, n)
-		}
+		names[name(t)] = true
 	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(names))
 }
 
 func byName(tests []Affected, args []string, name func(Affected) string) Command {

@@ -1,6 +1,6 @@
-// Package web is the bundled plugin that fetches web pages. Pages are untrusted
-// and parsed in the plugin's process, which has no access to files, programs or
-// the environment.
+// Package web is the bundled plugin that fetches web pages and asks search engines.
+// Pages are untrusted and parsed in the plugin's process, which has no access to
+// files, programs or the environment.
 //
 // # Restrictions
 //
@@ -12,4 +12,7 @@
 //
 // Permission is given per host. A redirect to another host is reported, not
 // followed, so that the next call asks for that host.
+//
+// A [Search] goes only to the address of its engine, which the user configured, with
+// the key of that engine.
 package web

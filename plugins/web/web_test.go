@@ -40,7 +40,7 @@ func site(t *testing.T) string {
 
 func TestTool(t *testing.T) {
 	base := site(t)
-	p := sdktest.Start(t, Plugin("1.0.0"))
+	p := sdktest.Start(t, Plugin("1.0.0", Search{}))
 	for _, tt := range []struct {
 		path string
 		raw  bool
@@ -69,7 +69,7 @@ func TestTool(t *testing.T) {
 
 func TestConforms(t *testing.T) {
 	base := site(t)
-	p := sdktest.Start(t, Plugin("1.0.0"))
+	p := sdktest.Start(t, Plugin("1.0.0", Search{}))
 	sdktest.Conforms(t, p, sdktest.Sample{Tool: "web_fetch", Args: fmt.Sprintf(`{"url": %q}`, base)})
 	d := p.Describe(t)
 	if m := d.Manifest; len(m.Read)+len(m.Write) != 0 || m.Exec || len(d.Tools) != 1 || d.Tools[0].Access[0].Scope != "network" {

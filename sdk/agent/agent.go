@@ -18,9 +18,10 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/changes"
+	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/hooks"
 	"github.com/seed-009c0928/agent/core/model"
-	"github.com/seed-009c0928/agent/core/pdftext"
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/core/profile"
@@ -60,17 +61,23 @@ type Options struct {
 	// which read_file reads PDF documents; empty refuses them.
 	PDFCommand []string
 
+	// WebSearch offers the tool web_search, with which the model's provider searches
+	// the web.
+	WebSearch bool
+
 	// Agents are the agent types for subagents. NoSubagents disables subagents;
 	// MaxSubagentDepth limits their nesting, 0 = 1.
 	Agents           []subagent.Definition
 	NoSubagents      bool
 	MaxSubagentDepth int
 
-	// Plugins configures the plugins; nil is none. Open sets Supervisor, Version and
+	// Plugins configures the plugins; nil means no plugins. Open sets Supervisor, Version and
 	// Logger, and the Sandbox and Workspace if they are empty.
 	Plugins *plugins.Options
-	MCP     MCPOptions
-	Skills  SkillOptions
+	// Hooks run at points of all sessions; see [hooks.Parse].
+	Hooks  []hooks.Definition
+	MCP    MCPOptions
+	Skills SkillOptions
 
 	// Permissions are the permission rules. Policy replaces them.
 	Permissions permissions.Options
@@ -91,13 +98,16 @@ type Options struct {
 	// NoSnapshots records no changes of files, which then cannot be undone. They
 	// are recorded only on this machine, and with a Home.
 	NoSnapshots bool
+	// Symbols returns the functions and types that differ in two contents of a file,
+	// for the event files_changed; nil reports none.
+	Symbols func(path string, before, after []byte) []event.SymbolChange
 
 	// Subreaper makes this process adopt the orphans of its commands, so that
 	// none survives. Set it only in a program that starts no other children.
 	Subreaper bool
 
 	Logger *slog.Logger
-	// Telemetry learns what all sessions do; nil is none. The agent closes it.
+	// Telemetry learns what all sessions do; nil turns it off. The agent closes it.
 	Telemetry Telemetry
 }
 
@@ -126,13 +136,16 @@ type Agent struct {
 	recorded atomic.Bool // a session has a log
 	hidden   *store.Hidden
 	confined profiles // of plugins and MCP servers
+	refusals refusals // of MCP servers
 
 	builtins  *tools.Set        // nil without
 	subagents *subagent.Toolset // nil without
 	plugins   *plugins.Host     // nil without
 	mcp       *mcp.Host         // nil without
+	servers   *languageServers  // nil without
 	skills    *skills.Tools     // nil without
 	usage     *skills.Usage
+	hooks     *hooks.Engine // nil without
 	// pluginErrs are about plugins whose tools are not in the table.
 	pluginErrs []error
 	sweeping   sync.WaitGroup
@@ -164,6 +177,9 @@ type SessionOptions struct {
 	Cost func(provider, model string, u model.Usage) (float64, bool)
 	// Resume is the ID of a session to resume; empty starts a new one.
 	Resume string
+	// Begun is how a new session begins, for SessionStart hooks: "clear" if it replaces
+	// another one; empty = "startup".
+	Begun string
 	// Ephemeral keeps the session only in memory.
 	Ephemeral bool
 
@@ -172,8 +188,9 @@ type SessionOptions struct {
 	Journal core.Journal
 	Store   core.ContextStore // of a session with a Journal; nil keeps no full outputs
 	// OpenSubagent opens the journal and the store of a subagent in a session with a
-	// Journal, before it starts. Nil keeps subagents only in memory. Journals that are
-	// io.Closers are closed with the subagent.
+	// Journal, before it starts. If the journal holds records, as when the process died
+	// while the subagent worked, it is resumed. Nil keeps subagents only in memory.
+	// Journals that are io.Closers are closed with the subagent.
 	OpenSubagent func(ctx context.Context, id string) (core.Journal, core.ContextStore, error)
 	// ID is that of a new session, or of the one in the Journal; empty = NewID().
 	ID    string
@@ -182,6 +199,8 @@ type SessionOptions struct {
 	// OnOpenCall is [core.Config].OnOpenCall: what becomes of calls that were open when
 	// the process of a resumed session died.
 	OnOpenCall func(core.OpenCall) core.OpenCallAction
+
+	place *env.Local // of a bead in a worktree; nil is the agent's environment
 }
 
 // Open creates an agent. It reads no file of the workspace, and starts no process
@@ -213,67 +232,17 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 	if a.policy, err = a.newPolicy(ctx); err != nil {
 		return nil, err
 	}
-	a.tools = registry.New(registry.Options{Allowed: opts.Allowed, Disallowed: opts.Disallowed})
-	if !opts.NoBuiltins {
-		a.builtins = tools.Builtin(tools.Options{Unguarded: opts.UnguardedWrites, PDF: a.pdf()})
-		if err := a.tools.AddBuiltin(ctx, a.builtins); err != nil {
-			return nil, err
-		}
-	}
-	if !opts.NoBuiltins && !opts.NoSubagents {
-		a.subagents = subagent.New(a, subagent.Options{Definitions: opts.Agents, MaxDepth: a.maxDepth(), Notify: a.notify})
-		if err := a.tools.AddBuiltin(ctx, a.subagents); err != nil {
-			return nil, err
-		}
-	}
-	if err := a.addSkills(ctx); err != nil {
+	if err := a.addTools(ctx); err != nil {
 		return nil, err
-	}
-	if err := a.tools.AddHost(opts.Tools...); err != nil {
-		return nil, err
-	}
-	for _, set := range opts.Toolsets {
-		if err := a.tools.Add(ctx, set); err != nil {
-			return nil, fmt.Errorf("toolset %s: %w", set.Name(), err)
-		}
 	}
 	if err := a.openPlugins(ctx); err != nil {
 		return nil, err
 	}
 	a.openMCP(ctx)
+	a.hooks = a.newHooks()
+	a.observe()
 	a.sweeping.Go(a.sweep)
 	return a, nil
-}
-
-// pdf returns what reads PDF documents, nil if nothing does.
-func (a *Agent) pdf() tools.PDFReader {
-	if len(a.opts.PDFCommand) == 0 {
-		return nil
-	}
-	r := &pdftext.Reader{Command: a.opts.PDFCommand, Supervisor: a.commands}
-	if o := a.opts.Sandbox; o != nil {
-		r.Sandbox = o.Shell
-	}
-	return r.Read
-}
-
-// newPolicy returns the policy, with what the environment knows.
-func (a *Agent) newPolicy(ctx context.Context) (core.Policy, error) {
-	if a.opts.Policy != nil {
-		return a.opts.Policy, nil
-	}
-	info, p := a.env.Info(), a.opts.Permissions
-	p.Home, p.Workspace, p.Env = info.Home, info.Roots, a.env
-	if confines, ok := a.env.(interface{ Sandboxed(context.Context) bool }); ok {
-		p.Sandboxed = sync.OnceValue(func() bool { return confines.Sandboxed(context.WithoutCancel(ctx)) })
-	}
-	p.Sandbox, _ = a.env.(permissions.Sandbox)
-	p.Held = a.held
-	p.FoldCase = p.FoldCase || info.OS == "windows" || info.OS == "darwin"
-	if p.AgentHome == "" {
-		p.AgentHome = a.opts.Home
-	}
-	return permissions.New(p)
 }
 
 // Env returns the environment that the tools work in.
@@ -352,29 +321,31 @@ type Session struct {
 	takenBack atomic.Bool
 	tools     *view
 	search    *searching
+	waiting   waiting
 	agent     *Agent
 	node      *node
+	place     *env.Local // nil is the agent's environment
 }
 
 // SetModel changes the provider and the model, also of subagents without a model of
 // their own. See [core.Session.SetModel].
 func (s *Session) SetModel(p model.Provider, name string) {
-	s.node.changeAll(func(n *node) bool { return n.ownModel }, func(c *core.Config, child *core.Session) {
+	s.node.changeAll(func(n *node) bool { return n.ownModel }, func(c *core.Config, child *core.Session, h *hooks.Bound) {
 		if p != nil {
 			c.Provider = p
 		}
 		c.Model = name
 		if child != nil {
-			child.SetModel(p, name)
+			child.SetModel(h.Provider(p), name)
 		}
 	})
 	s.node.change(s.search.adapt)
-	s.Session.SetModel(p, name)
+	s.Session.SetModel(s.node.hooks.Provider(p), name)
 }
 
 // SetRequest changes the request's options, also of subagents.
 func (s *Session) SetRequest(o core.RequestOptions) {
-	s.node.changeAll(nil, func(c *core.Config, child *core.Session) {
+	s.node.changeAll(nil, func(c *core.Config, child *core.Session, _ *hooks.Bound) {
 		if c.Request = o; child != nil {
 			child.SetRequest(o)
 		}
@@ -384,13 +355,18 @@ func (s *Session) SetRequest(o core.RequestOptions) {
 
 // SetPolicy changes the policy, also of subagents.
 func (s *Session) SetPolicy(p core.Policy) {
-	s.node.changeAll(nil, func(c *core.Config, child *core.Session) {
+	if s.place != nil {
+		cfg := core.Config{Env: s.place, Policy: p}
+		move(&cfg)
+		p = cfg.Policy
+	}
+	s.node.changeAll(nil, func(c *core.Config, child *core.Session, h *hooks.Bound) {
 		if c.Policy = p; child != nil {
 			move(c)
-			child.SetPolicy(c.Policy)
+			child.SetPolicy(h.Policy(c.Policy))
 		}
 	})
-	s.Session.SetPolicy(p)
+	s.Session.SetPolicy(s.node.hooks.Policy(p))
 }
 
 // Cancel cancels the running input, including subagents; running tools finish. See
@@ -430,9 +406,14 @@ func (s *Session) Start(ctx context.Context, in core.Input) (work func() (core.O
 		return nil, err
 	}
 	return func() (core.Outcome, error) {
+		if s.agent.subagents != nil {
+			s.agent.subagents.Revive(ctx, s.ID())
+		}
 		out, err := run()
+		out, err = s.refused(ctx, out, err)
 		s.node.adjust("", "")
 		switch {
+		case errors.Is(err, core.ErrDetached): // Detach forgets it when its subagents are detached
 		case s.State() == core.StateClosed:
 			s.agent.forget(s.ID())
 		case out.Stop == core.StopAborted && s.agent.subagents != nil:
@@ -442,12 +423,14 @@ func (s *Session) Start(ctx context.Context, in core.Input) (work func() (core.O
 	}, nil
 }
 
-// AwaitBackground waits for background subagents, and reports whether messages wait
+// AwaitBackground waits for background subagents and for asynchronous hooks that may
+// wake the model, and reports whether messages wait
 // for the next input, such as that one is done. An empty input takes them up.
 func (s *Session) AwaitBackground(ctx context.Context) bool {
 	if s.agent.subagents != nil {
 		s.agent.subagents.AwaitBackground(ctx, s.ID())
 	}
+	s.node.hooks.Await(ctx)
 	return ctx.Err() == nil && s.Unread()
 }
 
@@ -471,12 +454,38 @@ func (s *Session) Log() string {
 	return s.journal.Path()
 }
 
+// Advertise tells processes that find the session in use where this one serves it; see
+// [store.LockedError]. It does nothing without a log.
+func (s *Session) Advertise(address string) error {
+	if s.journal == nil {
+		return nil
+	}
+	return s.journal.Advertise(address)
+}
+
+// Detach lets go of the session and its subagents without ending them, and closes its
+// log: see [core.Session.Detach]. Commands in the background end.
+func (s *Session) Detach(ctx context.Context) error {
+	err := s.Session.Detach(ctx)
+	if s.agent.subagents != nil {
+		err = errors.Join(err, s.agent.subagents.Detach(ctx, s.ID()))
+	}
+	s.agent.forget(s.ID())
+	s.node.hooks.Detach()
+	return errors.Join(err, s.release())
+}
+
 // Close ends the session and closes its log.
 func (s *Session) Close() error {
 	s.agent.forget(s.ID())
-	err := s.Session.Close()
+	s.node.hooks.Close()
+	return errors.Join(s.Session.Close(), s.release())
+}
+
+// release closes what belongs to a session that is closed.
+func (s *Session) release() (err error) {
 	if s.changes != nil {
-		err = errors.Join(err, s.changes.Close())
+		err = s.changes.Close()
 	}
 	if s.journal != nil {
 		err = errors.Join(err, s.journal.Close())
@@ -487,13 +496,62 @@ func (s *Session) Close() error {
 // NewSession opens a new session, or resumes one if opts.Resume is set. The caller
 // must close it before the agent.
 func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, error) {
+	cfg, err := a.config(&opts)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, node: &node{onChild: opts.OnSubagent, toolEnv: opts.ToolEnv, ephemeral: opts.Ephemeral || opts.Journal != nil, openRecord: opts.OpenSubagent}}
+	a.addSources(&cfg, s)
+	s.search = a.searching(s.tools, &cfg)
+	cfg.Tools = s.search
+	cfg.Hooks.AfterTool = keyWarning(func(ctx context.Context, code, message string) { s.Warn(ctx, code, message) }, opts.Hooks.AfterTool)
+	if opts.Journal != nil {
+		cfg.Journal, cfg.Store = store.Redacted(opts.Journal, a.redaction()), opts.Store
+	} else if s.journal, err = a.openRecord(&cfg, opts.Resume != "", opts.Ephemeral); err != nil {
+		return nil, err
+	}
+	if s.place = opts.place; s.place == nil {
+		a.watch(&cfg, s)
+	}
+	s.node.cfg = cfg
+	if opts.Resume != "" || opts.Journal != nil {
+		s.node.front.past = a.pastSkills(cfg.Journal)
+	}
+	begun := cmp.Or(opts.Begun, "startup")
+	if opts.Resume != "" {
+		begun = "resume"
+	}
+	s.node.hooks = a.hooks.Bind(&cfg, hooks.BindOptions{Source: begun, More: s.node.moreHooks})
+	cfg.Hooks = s.search.hooks(cfg.Hooks)
+	a.checkEdits(&cfg)
+	cfg.Cost = s.node.price(opts.Cost)
+	if s.Session, err = a.newSession(ctx, cfg, func(e event.Event) { s.waiting.see(cfg.ID, e) }); err != nil {
+		if s.journal != nil {
+			err = errors.Join(err, s.journal.Close())
+		}
+		return nil, err
+	}
+	s.node.hooks.Attach(s.Session)
+	s.node.open(s.Session)
+	a.report(s.Session)
+	s.node.change(func(c *core.Config) { c.Asker = s.Session }) // permission requests of subagents queue up there
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.nodes[s.ID()] = s.node
+	a.reports.note(s.Session)
+	return s, nil
+}
+
+// config checks the options of a session, and returns what does not depend on the
+// session's tools and record.
+func (a *Agent) config(opts *SessionOptions) (core.Config, error) {
 	switch {
 	case opts.Provider == nil:
-		return nil, errors.New("agent.NewSession: a Provider is required, for example langchain.Local")
+		return core.Config{}, errors.New("agent.NewSession: a Provider is required, for example langchain.Local")
 	case opts.Journal != nil && (opts.Resume != "" || opts.Ephemeral):
-		return nil, errors.New("agent.NewSession: a Journal has the session to resume: set its ID, and leave out Resume and Ephemeral")
+		return core.Config{}, errors.New("agent.NewSession: a Journal has the session to resume: set its ID, and leave out Resume and Ephemeral")
 	case opts.ID != "" && opts.Resume != "":
-		return nil, errors.New("agent.NewSession: ID is for a new session: leave it out with Resume")
+		return core.Config{}, errors.New("agent.NewSession: ID is for a new session: leave it out with Resume")
 	}
 	cfg := core.Config{
 		ID: opts.Resume, Version: a.opts.Version,
@@ -505,6 +563,10 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	if opts.NewID != nil {
 		cfg.NewID = opts.NewID
 	}
+	if opts.place != nil {
+		cfg.Env = opts.place
+		move(&cfg)
+	}
 	cfg.Explain, cfg.ToolEnv = a.explain, wrapped(opts.ToolEnv, cfg.Env)
 	if cfg.Profile.Name == "" && cfg.Profile.Prompt == nil {
 		cfg.Profile = profile.Default(profile.Options{})
@@ -512,35 +574,7 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	if cfg.ID = cmp.Or(cfg.ID, opts.ID); cfg.ID == "" {
 		cfg.ID = cfg.NewID()
 	}
-	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, node: &node{onChild: opts.OnSubagent, toolEnv: opts.ToolEnv, ephemeral: opts.Ephemeral || opts.Journal != nil, openRecord: opts.OpenSubagent}}
-	a.addSources(&cfg, s)
-	s.search = a.searching(s.tools, &cfg)
-	cfg.Tools = s.search
-	cfg.Hooks.AfterTool = keyWarning(func(ctx context.Context, code, message string) { s.Warn(ctx, code, message) }, opts.Hooks.AfterTool)
-	var err error
-	if opts.Journal != nil {
-		cfg.Journal, cfg.Store = store.Redacted(opts.Journal, a.redaction()), opts.Store
-	} else if s.journal, err = a.openRecord(&cfg, opts.Resume != "", opts.Ephemeral); err != nil {
-		return nil, err
-	}
-	a.watch(&cfg, s)
-	s.node.cfg = cfg
-	cfg.Hooks = s.search.hooks(cfg.Hooks)
-	cfg.Cost = s.node.price(opts.Cost)
-	if s.Session, err = core.New(ctx, cfg); err != nil {
-		if s.journal != nil {
-			err = errors.Join(err, s.journal.Close())
-		}
-		return nil, err
-	}
-	s.node.open(s.Session)
-	a.report(s.Session)
-	s.node.change(func(c *core.Config) { c.Asker = s.Session }) // permission requests of subagents queue up there
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.nodes[s.ID()] = s.node
-	a.reports.note(s.Session)
-	return s, nil
+	return cfg, nil
 }
 
 // wrapped returns the view of an environment that tools get.

@@ -25,6 +25,7 @@ func (a *Agent) watch(cfg *core.Config, s *Session) {
 		Session: cfg.ID, Roots: info.Roots, Dir: changes.Dir(a.opts.Home),
 		Excludes: a.excludes(),
 		Secret:   a.hidden.In,
+		Symbols:  a.opts.Symbols,
 		Note:     func(ctx context.Context, body event.Body) { s.Note(ctx, body) },
 	})
 	cfg.Watcher = s.changes

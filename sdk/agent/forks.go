@@ -17,6 +17,7 @@ func (a *Agent) fork(ctx context.Context, f skills.Fork) (string, error) {
 		return "", skills.ErrNoFork
 	}
 	req := subagent.Request{Parent: f.Session, Model: a.modelOf(f.Session.ID, f.Skill.Model), Effort: f.Skill.Effort}
+	req.Began = func(session string) { a.activated(core.SessionInfo{ID: session}, f.Skill) }
 	return a.subagents.Run(ctx, req, f.Skill.Agent, f.Task, f.Progress)
 }
 

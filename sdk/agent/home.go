@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
@@ -78,19 +79,36 @@ func (a *Agent) openHome(home string) []string {
 		open = append(open, filepath.Join(a.opts.Home, "skills"), filepath.Join(a.opts.Home, "cache"))
 	}
 	if a.homeView() != HomeMasked {
+		entries := sync.OnceValue(func() []os.DirEntry {
+			list, _ := os.ReadDir(home) // then nothing in it is found
+			return list
+		})
 		for _, name := range slices.Concat(caches, toolchains) {
-			if path := filepath.Join(home, name); !strings.Contains(name, "*") {
-				open = append(open, path)
-			} else if paths, err := filepath.Glob(path); err == nil {
-				open = append(open, paths...)
-			}
+			open = append(open, below(home, name, entries)...)
 		}
 		open = append(open, namedDirs(os.Environ(), home)...)
 	}
-	for i, path := range open { // such as a cache on another disk
-		open[i] = sandbox.Resolve(path)
-	}
+	open = sandbox.ResolveAll(open) // such as a cache on another disk
 	return open
+}
+
+// below returns the paths below a directory with these entries that a name, which
+// may have *, stands for. A name without need not exist.
+func below(dir, name string, entries func() []os.DirEntry) (paths []string) {
+	path := filepath.Join(dir, name)
+	switch {
+	case !strings.Contains(name, "*"):
+		return []string{path}
+	case strings.Contains(name, "/"):
+		paths, _ = filepath.Glob(path) // the patterns are valid
+		return paths
+	}
+	for _, e := range entries() {
+		if ok, err := filepath.Match(name, e.Name()); ok && err == nil {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
 }
 
 // namedDirs returns the directories below the home directory that variables of

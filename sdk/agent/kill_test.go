@@ -116,6 +116,10 @@ func checkDurable(t *testing.T, dir string) {
 		}
 		before = line
 	}
+	// A call of spawn_agent that was not begun is answered; any later one leads to a report.
+	if !bytes.Contains(before, []byte("It reports:")) && !bytes.Contains(before, []byte(`"name":"spawn_agent","content":[{"type":"text","text":"The call was not run`)) {
+		t.Errorf("the subagent was not resumed: %s", before[max(0, len(before)-2000):])
+	}
 }
 
 // durableProcess runs the session of TestKilledAfterEveryRecord in dir.

@@ -1,16 +1,20 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/env"
+	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
+	"github.com/seed-009c0928/agent/core/sensitive"
 	"github.com/seed-009c0928/agent/mcp"
 )
 
@@ -58,7 +62,11 @@ func (a *Agent) confine(name string, s mcp.Server, spec *proc.Spec) error {
 		return nil
 	}
 	p, err := a.mcpSandbox(), error(nil)
-	if confined {
+	private := s.Sandbox != nil && s.Sandbox.Private
+	switch {
+	case private:
+		p = a.privateSandbox(s.Sandbox)
+	case confined:
 		if p, err = a.ownSandbox(); err != nil {
 			return err
 		}
@@ -68,6 +76,12 @@ func (a *Agent) confine(name string, s mcp.Server, spec *proc.Spec) error {
 		if slices.Contains(s.Sandbox.Hosts, "*") {
 			p.Network = sandbox.Network{Full: true}
 		}
+		if a.widens(name) != nil {
+			if len(p.Network.Hosts) == 0 && !p.Network.Full {
+				p.Network.Hosts = []string{nowhere}
+			}
+			p.Network.Refused = func(host, _ string) { a.refusals.host(name, host) }
+		}
 		for _, path := range s.Sandbox.Writable {
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(a.env.Info().Dir, path)
@@ -75,10 +89,14 @@ func (a *Agent) confine(name string, s mcp.Server, spec *proc.Spec) error {
 			p.Writable = append(p.Writable, path)
 		}
 	}
-	if confined {
+	if confined || private {
 		p.Masked = slices.DeleteFunc(p.Masked, func(m string) bool { return slices.Contains(p.Writable, m) })
 	}
-	env.Protect(p, a.protected())
+	if private { // its data directory is in the agent's home
+		env.Protect(p, sensitive.ProtectedNames())
+	} else {
+		env.Protect(p, a.protected())
+	}
 	a.confined.set(name, confinedProcess{p, slices.Clone(p.Writable)})
 	spec.Sandbox = p
 	return p.Check()
@@ -107,40 +125,72 @@ func (a *Agent) Ready(ctx context.Context) (missing []string, err error) {
 	return a.mcp.Ready(ctx)
 }
 
-// sample calls the model of a session for an MCP server. The session pays for it.
+// sample calls the model of a session for an MCP server.
 func (a *Agent) sample(ctx context.Context, session core.SessionInfo, req *model.Request) (*model.Response, error) {
-	a.mu.Lock()
-	f := a.nodes[session.ID]
-	a.mu.Unlock()
-	if f == nil {
-		return nil, errors.New("the session has ended")
-	}
-	f.mu.Lock()
-	provider, name, price := f.cfg.Provider, f.cfg.Model, f.cfg.Cost
-	f.mu.Unlock()
-	if name == "" {
-		name = provider.Info().Model
-	}
-	asked := *req
-	asked.Model = name
-	resp, err := model.Complete(ctx, provider, &asked)
+	return a.sampleFor(ctx, session, "MCP server", req)
+}
+
+// sampleFor calls the model of a session for a plugin or an MCP server. The session
+// pays for it and records it.
+func (a *Agent) sampleFor(ctx context.Context, session core.SessionInfo, by string, req *model.Request) (*model.Response, error) {
+	f, provider, name, err := a.providerOf(session)
 	if err != nil {
 		return nil, err
 	}
-	using := provider.Info().Name
+	asked := *req
+	asked.Model = name
+	using, start := provider.Info().Name, time.Now()
+	f.note(ctx, event.LLMStart{Provider: using, Model: name, Server: provider.Info().Endpoint, Purpose: by, Messages: len(req.Messages)})
+	resp, err := model.Complete(ctx, provider, &asked)
+	if err != nil {
+		f.note(ctx, event.LLMEnd{Provider: using, Model: name, LatencyMS: time.Since(start).Milliseconds(), Error: err.Error()})
+		return nil, err
+	}
 	if resp.By != nil {
 		using, name = resp.By.Name, resp.By.Model
 	}
 	if resp.Model == "" {
 		resp.Model = name
 	}
-	usd := 0.0
-	if price != nil {
-		usd, _ = price(using, name, resp.Usage)
+	f.pay(using, name, resp.Usage)
+	f.note(ctx, event.LLMEnd{Provider: using, Model: name, Usage: resp.Usage, Stop: resp.Stop, LatencyMS: time.Since(start).Milliseconds()})
+	return resp, nil
+}
+
+// note records an event in the session.
+func (f *node) note(ctx context.Context, body event.Body) {
+	f.mu.Lock()
+	s := f.session
+	f.mu.Unlock()
+	if s != nil {
+		s.Note(ctx, body)
+	}
+}
+
+// providerOf returns the provider and the model that a session uses.
+func (a *Agent) providerOf(session core.SessionInfo) (*node, model.Provider, string, error) {
+	a.mu.Lock()
+	f := a.nodes[session.ID]
+	a.mu.Unlock()
+	if f == nil {
+		return nil, nil, "", errors.New("the session has ended")
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.spent = f.spent.Add(resp.Usage)
+	return f, f.cfg.Provider, cmp.Or(f.cfg.Model, f.cfg.Provider.Info().Model), nil
+}
+
+// pay adds a model call besides those of the session's loop to what it used.
+func (f *node) pay(provider, name string, used model.Usage) {
+	f.mu.Lock()
+	price := f.cfg.Cost
+	f.mu.Unlock()
+	usd := 0.0
+	if price != nil {
+		usd, _ = price(provider, name, used)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.spent = f.spent.Add(used)
 	f.cost += usd
-	return resp, nil
 }

@@ -68,6 +68,7 @@ func (t watchedTool) Run(ctx context.Context, call *core.Call) (core.Result, err
 	a := t.set.agent
 	setAside := env.Watch(a.protected())
 	res, err := t.Tool.Run(ctx, call)
+	a.offerMore(ctx, t.set.Name(), call, &res)
 	process := a.confined.get(t.set.Name())
 	if process.profile == nil || len(process.dirs) == 0 || !a.sandboxed(ctx, process.profile.Mode) {
 		return res, err

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/core/sensitive"
+	"github.com/seed-009c0928/agent/core/worktree"
 	"github.com/seed-009c0928/agent/plugins"
 )
 
@@ -19,7 +20,12 @@ func (a *Agent) openPlugins(ctx context.Context) error {
 	}
 	a.plugins = plugins.Open(ctx, a.pluginOptions())
 	for _, p := range a.plugins.Plugins() {
-		if err := a.tools.Add(ctx, watched{p, a}); err != nil { // its name is taken
+		var set core.Toolset = watched{p, a}
+		if p.Name() == "lsp" && p.Scope() == plugins.Bundled {
+			a.servers = newLanguageServers(p)
+			set = a.servers
+		}
+		if err := a.tools.Add(ctx, set); err != nil { // its name is taken
 			if ctx.Err() != nil {
 				return err
 			}
@@ -33,7 +39,7 @@ func (a *Agent) openPlugins(ctx context.Context) error {
 func (a *Agent) pluginOptions() plugins.Options {
 	o, info := *a.opts.Plugins, a.env.Info()
 	o.Supervisor, o.Version, o.Logger = a.commands, a.opts.Version, a.opts.Logger
-	o.Started = a.sourceStarted("plugin")
+	o.Started, o.Sample = a.sourceStarted("plugin"), a.sampleFor
 	if o.Sandbox == "" && a.opts.Sandbox != nil {
 		o.Sandbox = a.opts.Sandbox.Plugins
 	}
@@ -49,6 +55,7 @@ func (a *Agent) pluginOptions() plugins.Options {
 		o.Workspace = a.opts.Dir
 		if a.opts.Env == nil { // on this machine
 			o.Workspace = info.Dir
+			o.Worktrees = worktree.Dir(a.home(), info.Dir)
 		}
 	}
 	return o

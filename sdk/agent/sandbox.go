@@ -9,6 +9,7 @@ import (
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/core/sensitive"
+	"github.com/seed-009c0928/agent/mcp"
 )
 
 // SandboxOptions configure the sandbox of child processes. The zero value uses the
@@ -142,4 +143,32 @@ func (a *Agent) ownSandbox() (*sandbox.Profile, error) {
 	}
 	p.Layers = a.scratch.Path
 	return p, nil
+}
+
+// privateSandbox returns the sandbox of a plugin's MCP server. It sees the system's
+// programs, the workspace, and what was granted; nothing else of the user.
+func (a *Agent) privateSandbox(c *mcp.Confine) *sandbox.Profile {
+	p := &sandbox.Profile{}
+	if o := a.opts.Sandbox; o != nil {
+		p.Mode = o.MCP
+	}
+	roots := a.env.Info().Roots
+	home, err := os.UserHomeDir()
+	if err == nil {
+		home = sandbox.Resolve(home)
+	}
+	granted := slices.Concat(c.Readable, c.Writable)
+	open := slices.Concat(sandbox.SystemPaths(), roots, granted, sandbox.ProgramPaths(sandbox.PathDirs(os.Environ()), home))
+	p.Masked = sandbox.HideExcept(sandbox.UserRoots(home, a.opts.Home), open)
+	for _, pattern := range a.masked() {
+		for _, at := range env.Expand(pattern) {
+			if !slices.ContainsFunc(granted, func(dir string) bool { return sandbox.Below(at, dir) }) {
+				p.Masked = append(p.Masked, at)
+			}
+		}
+	}
+	p.Masked = append(p.Masked, secretsIn(roots)...)
+	slices.Sort(p.Masked)
+	p.Readable = slices.Concat(roots, c.Readable)
+	return p
 }

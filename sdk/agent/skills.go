@@ -43,7 +43,7 @@ func (a *Agent) addSkills(ctx context.Context) error {
 		Library: o.Library, Usage: a.usage, ScriptTimeout: o.ScriptTimeout, OpenToolset: open,
 		AddToolset: func(set core.Toolset) error { return a.tools.Add(context.WithoutCancel(ctx), set) },
 		Problem:    func(err error) { a.opts.Logger.WarnContext(ctx, "skill", "error", err) },
-		Fork:       a.fork, Adjust: a.adjust,
+		Fork:       a.fork, Adjust: a.adjust, Activated: a.activated,
 	})
 	if err := a.tools.AddBuiltin(ctx, a.skills); err != nil {
 		return fmt.Errorf("skills: %w", err)

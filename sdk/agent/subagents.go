@@ -14,6 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/hooks"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/core/subagent"
@@ -41,9 +42,12 @@ type node struct {
 	adjusted  bool // a skill set model or effort for the current input
 	// openRecord is SessionOptions.OpenSubagent; may be nil.
 	openRecord func(ctx context.Context, id string) (core.Journal, core.ContextStore, error)
+	kind       string                                  // the agent type of a subagent
 	ownModel   bool                                    // another one than the parent's
 	toolEnv    func(core.Environment) core.Environment // SessionOptions.ToolEnv
-	ceiling    int                                     // tokens that a subagent may use; 0 = none
+	hooks      *hooks.Bound                            // nil without
+	front      frontHooks
+	ceiling    int // tokens that a subagent may use; 0 = none
 }
 
 // open sets the session when it is open.
@@ -76,13 +80,13 @@ func (f *node) change(set func(*core.Config)) {
 
 // changeAll changes the configuration of a session, and that of its open subagents
 // unless they or a parent are left out. Set gets the session of a subagent.
-func (f *node) changeAll(except func(*node) bool, set func(c *core.Config, child *core.Session)) {
+func (f *node) changeAll(except func(*node) bool, set func(c *core.Config, child *core.Session, h *hooks.Bound)) {
 	f.mu.Lock()
 	session, children := f.session, slices.Clone(f.children)
 	if f.parent == nil {
 		session = nil
 	}
-	set(&f.cfg, session)
+	set(&f.cfg, session, f.hooks)
 	f.mu.Unlock()
 	for _, c := range children {
 		if except == nil || !except(c) {
@@ -194,7 +198,12 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, toolEnv: parent.toolEnv, ephemeral: parent.ephemeral, openRecord: parent.openRecord, ceiling: req.MaxTokens}
 	parent.mu.Unlock()
 
-	cfg.ID, cfg.Parent, cfg.AgentPath = cfg.NewID(), req.Parent.ID, child.path
+	if cfg.ID = req.Session; cfg.ID == "" {
+		cfg.ID = cfg.NewID()
+	} else if err := a.ownedBy(cfg.ID, req.Parent.ID, child.openRecord == nil && !child.ephemeral); err != nil {
+		return nil, err
+	}
+	cfg.Parent, cfg.AgentPath = req.Parent.ID, child.path
 	cfg.Journal, cfg.Store, cfg.Context = nil, nil, nil
 	cfg.Limits = limits
 	in, err := a.place(ctx, &cfg, req)
@@ -206,6 +215,9 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 			err = errors.Join(err, in.close())
 		}
 	}()
+	if err := child.addTypeHooks(req.Definition); err != nil {
+		return nil, err
+	}
 	own := firstOf(req.Model, definedModel(req.Definition))
 	child.ownModel, cfg.Model = own != "", firstOf(own, cfg.Model)
 	cfg.Request.Effort = cmp.Or(req.Effort, cfg.Request.Effort)
@@ -214,21 +226,15 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	search := a.searching(a.viewOf(child, req.Definition, cfg.Profile.Name), &cfg)
 	cfg.Tools = search
 	child.cfg = cfg
-	cfg.Hooks = search.hooks(cfg.Hooks)
 	child.cfg.Cost = host
 	cfg.Cost = child.price(host)
-	s, journal, err := a.openChild(ctx, &cfg, child)
+	s, journal, err := a.openChild(ctx, &cfg, child, search, req)
 	if err != nil {
 		return nil, err
 	}
-	child.began = time.Now()
-	child.open(s)
-	a.report(s)
-	a.mu.Lock()
-	a.nodes[cfg.ID] = child
-	a.mu.Unlock()
-	if child.onChild != nil {
-		child.onChild(s)
+	a.begin(child, s)
+	if req.Began != nil {
+		req.Began(s.ID())
 	}
 	session := &childSession{Session: s, agent: a, node: child, journal: journal, name: req.Name}
 	if req.Definition != nil {
@@ -240,15 +246,30 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	return session, nil
 }
 
+// begin makes a subagent known to those that follow it.
+func (a *Agent) begin(child *node, s *core.Session) {
+	child.hooks.Attach(s)
+	child.began = time.Now()
+	child.open(s)
+	a.report(s)
+	a.mu.Lock()
+	a.nodes[s.ID()] = child
+	a.mu.Unlock()
+	if child.onChild != nil {
+		child.onChild(s)
+	}
+}
+
 // openChild opens the session of a subagent, and what closes its journal.
-func (a *Agent) openChild(ctx context.Context, cfg *core.Config, child *node) (_ *core.Session, journal io.Closer, err error) {
+func (a *Agent) openChild(ctx context.Context, cfg *core.Config, child *node, search *searching, req subagent.Request) (_ *core.Session, journal io.Closer, err error) {
+	resume := req.Session != ""
 	if child.openRecord != nil {
 		var opened core.Journal
 		if opened, cfg.Store, err = child.openRecord(ctx, cfg.ID); err == nil && opened != nil {
 			journal, _ = opened.(io.Closer)
 			cfg.Journal = store.Redacted(opened, a.redaction())
 		}
-	} else if file, openErr := a.openRecord(cfg, false, child.ephemeral); file != nil {
+	} else if file, openErr := a.openRecord(cfg, resume, child.ephemeral); file != nil {
 		journal = file
 	} else {
 		err = openErr
@@ -256,7 +277,20 @@ func (a *Agent) openChild(ctx context.Context, cfg *core.Config, child *node) (_
 	if err != nil {
 		return nil, nil, fmt.Errorf("the log of the subagent: %w", err)
 	}
-	s, err := core.New(ctx, *cfg)
+	child.kind = "default"
+	if d := req.Definition; d != nil {
+		child.kind = d.Name
+	}
+	if resume {
+		child.front.past = a.pastSkills(cfg.Journal)
+	}
+	child.hooks = a.hooks.Bind(cfg, hooks.BindOptions{Type: child.kind, Parent: child.parent.hooks, More: child.moreHooks})
+	cfg.Hooks = search.hooks(cfg.Hooks)
+	a.checkEdits(cfg)
+	s, err := a.newSession(ctx, *cfg, func(event.Event) {})
+	if err == nil && resume && s.Opened() == 1 {
+		s, err = nil, errors.Join(errors.New("its session log holds no records"), s.Close())
+	}
 	if err != nil && journal != nil {
 		err = errors.Join(err, journal.Close())
 	}
@@ -331,8 +365,13 @@ func (c *childSession) Submit(ctx context.Context, in core.Input) (core.Outcome,
 	c.node.mu.Lock()
 	name := c.node.cfg.Model
 	c.node.mu.Unlock()
-	noted.Note(ctx, event.SubagentStart{Name: c.name, Path: c.node.path, Child: c.ID(), Kind: c.kind, Model: name, Input: in.Content.Text()})
+	noted.Note(ctx, event.SubagentStart{Name: c.name, Path: c.node.path, Child: c.ID(), Kind: c.kind, Model: name, Input: in.Content.Text(), InputID: in.ID})
+	c.agent.subagents.Revive(ctx, c.ID())
 	out, err := c.Session.Submit(ctx, in)
+	if errors.Is(err, core.ErrDetached) {
+		return out, err // it has not ended
+	}
+	c.node.hooks.Ended(ctx, err)
 	c.node.adjust("", "")
 	end := event.SubagentEnd{Name: c.name, Child: c.ID(), Outcome: string(out.Stop), Text: out.Text, Usage: out.Usage, DurationMS: out.Duration.Milliseconds()}
 	if err != nil {
@@ -345,10 +384,16 @@ func (c *childSession) Submit(ctx context.Context, in core.Input) (core.Outcome,
 	return out, err
 }
 
+// Detach implements [subagent.Session].
+func (c *childSession) Detach(ctx context.Context) error {
+	return errors.Join(c.Session.Detach(ctx), c.agent.subagents.Detach(ctx, c.ID()))
+}
+
 // Close implements [subagent.Session].
 func (c *childSession) Close() error {
 	c.agent.forget(c.ID())
 	c.node.leave()
+	c.node.hooks.Close()
 	err := c.Session.Close()
 	if c.journal != nil {
 		err = errors.Join(err, c.journal.Close())

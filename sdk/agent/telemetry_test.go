@@ -3,13 +3,18 @@ package agent_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"google.golang.org/grpc/metadata"
@@ -143,4 +148,71 @@ func submitInput(t *testing.T, s *agent.Session, text string) {
 	if _, err := s.Submit(t.Context(), core.TextInput(text)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestMetricsOfSources starts a plugin and an MCP server, and one that cannot be started.
+func TestMetricsOfSources(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := sdkmetric.NewManualReader()
+	a, _ := open(t, func(o *agent.Options) {
+		o.Plugins = &plugins.Options{Home: o.Home, Bundled: []sdk.Plugin{plugin()}, BundledCommand: []string{self, tracePlugin}}
+		o.MCP.Servers = []mcp.Configured{
+			{Name: "tracer-mcp", Server: mcp.Server{Command: self, Args: []string{traceServer}, Required: true}},
+			{Name: "missing", Server: mcp.Server{Command: filepath.Join(t.TempDir(), "missing"), Required: true}},
+		}
+		if o.Telemetry, err = otlp.Open(t.Context(), otlp.Options{Metrics: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))}); err != nil {
+			t.Fatal(err)
+		}
+	}, nil)
+	measured := func() map[string]int64 {
+		var all metricdata.ResourceMetrics
+		if err := reader.Collect(t.Context(), &all); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int64{}
+		add := func(name string, points []metricdata.DataPoint[int64]) {
+			if !strings.HasPrefix(name, "agent.source.") {
+				return
+			}
+			for _, p := range points {
+				got[name+" "+p.Attributes.Encoded(attribute.DefaultEncoder())] = min(p.Value, 1) // a failure is repeated
+			}
+		}
+		for _, m := range all.ScopeMetrics[0].Metrics {
+			switch data := m.Data.(type) {
+			case metricdata.Gauge[int64]:
+				add(m.Name, data.DataPoints)
+			case metricdata.Sum[int64]:
+				add(m.Name, data.DataPoints)
+			}
+		}
+		return got
+	}
+	check := func(when string, want map[string]int64) {
+		t.Helper()
+		if got := measured(); !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", when, got, want)
+		}
+	}
+	const running, starts = "agent.source.running ", "agent.source.starts "
+	const plugin, server, missing = "agent.source.kind=plugin,agent.source.name=tracer", "agent.source.kind=mcp,agent.source.name=tracer-mcp", "agent.source.kind=mcp,agent.source.name=missing"
+	check("at first", map[string]int64{running + plugin: 0, running + server: 0, running + missing: 0})
+	if _, err := a.Ready(t.Context()); err == nil {
+		t.Error("a required server that is missing is ready")
+	}
+	s, err := a.NewSession(t.Context(), agent.SessionOptions{Provider: coretest.Model(coretest.CallTools(model.ToolCall{ID: "c", Name: "from_plugin", Args: "{}"}), coretest.Say("Done."))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	submitInput(t, s, "go")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check("at work", map[string]int64{
+		running + plugin: 1, running + server: 1, running + missing: 0,
+		starts + plugin: 1, starts + server: 1, starts + missing + ",error.type=START_FAILED": 1,
+	})
 }

@@ -17,7 +17,11 @@ func (a *Agent) home() string { return cmp.Or(a.opts.Home, a.opts.Permissions.Ag
 
 // sweep removes the worktrees of agents that were killed.
 func (a *Agent) sweep() {
-	if err := worktree.Sweep(a.home()); err != nil {
+	err := worktree.Sweep(a.home())
+	if err == nil && a.opts.Home != "" {
+		err = sweepTasks(context.Background(), a.opts.Home)
+	}
+	if err != nil {
 		a.opts.Logger.Debug("worktrees of killed agents are not removed", "error", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
@@ -51,6 +52,9 @@ func (s *Session) answer(ctx context.Context, c Command) (string, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return "", errorOf(core.ErrClosed)
+	}
 	if s.answered[c.Question] {
 		return "", fail(CodeUnknown, "question %q has an answer already", c.Question)
 	}
@@ -132,6 +136,43 @@ func (s *Session) set(ctx context.Context, c Command) error {
 
 // Close ends the session, with what is being processed.
 func (s *Session) Close() error {
+	return s.end(func() error {
+		s.mu.Lock()
+		current := s.current
+		s.mu.Unlock()
+		if current != nil {
+			current.stop()
+		}
+		s.drop()
+		s.unobserve()
+		return s.session.Close()
+	})
+}
+
+// Detach lets go of the session without ending it, so that it can be resumed, here or by
+// another process: see [agent.Session.Detach]. The result of what was being processed is
+// parked if a question is open, and else aborted, as that of queued inputs, which stay
+// queued in the resumed session.
+func (s *Session) Detach(ctx context.Context) error {
+	return s.end(func() error {
+		s.unobserve()
+		s.mu.Lock()
+		s.parked = s.session.Pending()
+		s.mu.Unlock()
+		s.detached.Store(true)
+		err := s.session.Detach(ctx)
+		s.mu.Lock()
+		if s.current != nil {
+			s.current.stop()
+		}
+		s.mu.Unlock()
+		s.drop()
+		return err
+	})
+}
+
+// end closes the session once, and what belongs to it.
+func (s *Session) end(release func() error) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -139,14 +180,9 @@ func (s *Session) Close() error {
 		return nil
 	}
 	s.closed = true
-	current := s.current
 	s.mu.Unlock()
 	defer s.host.forget(s.ID())()
-	if current != nil {
-		current.stop()
-	}
-	s.drop()
-	err := s.session.Close()
+	err := release()
 	s.wg.Wait()
 	if s.opened.Close != nil {
 		if cerr := s.opened.Close(); err == nil {
@@ -156,20 +192,37 @@ func (s *Session) Close() error {
 	return err
 }
 
-// Leave closes the session when all inputs are processed. A question ends them
-// before, as the driver that could answer it has gone.
-func (s *Session) Leave(ctx context.Context) {
+// Leave ends the session when all inputs are processed, because nobody drives it any
+// more. If one asks a question before, the session is detached, and the question stays
+// open. It is called again by the last driver if alone says that there are others by then.
+func (s *Session) Leave(ctx context.Context, alone func() bool) {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
 	go func() {
 		s.wg.Wait()
 		done()
 	}()
+	asks := false
 	for e, err := range s.session.Events(ctx, s.Past()) {
 		q, asked := e.Body.(event.Question)
-		if err != nil || asked && slices.ContainsFunc(s.session.Pending(), func(open event.Question) bool { return open.QID == q.QID }) {
+		if asks = err == nil && asked && slices.ContainsFunc(s.session.Pending(), func(open event.Question) bool { return open.QID == q.QID }); asks || err != nil {
 			break
 		}
 	}
-	_ = s.Close()
+	switch {
+	case !alone():
+	case asks:
+		_ = s.detach()
+	default:
+		_ = s.Close()
+	}
+}
+
+// detachWait is how long a driver's detach waits for running calls.
+const detachWait = time.Minute
+
+func (s *Session) detach() error {
+	ctx, done := context.WithTimeout(context.Background(), detachWait)
+	defer done()
+	return s.Detach(ctx)
 }

@@ -89,7 +89,7 @@ func (h *Host) Open(ctx context.Context, o Open) (*Session, error) {
 	if s := h.sessions[o.ID]; s != nil && o.ID != "" {
 		return s, nil
 	}
-	s := &Session{host: h, asked: map[string]chan core.Answer{}, answers: map[string]core.Answer{}, answered: map[string]bool{}, awaited: map[string]chan event.Result{}}
+	s := &Session{host: h, asked: map[string]chan core.Answer{}, answers: map[string]core.Answer{}, answered: map[string]bool{}, awaited: map[string]chan outcome{}}
 	opened, err := h.opener(ctx, o, asker{s})
 	if err != nil {
 		return nil, err
@@ -99,7 +99,9 @@ func (h *Host) Open(ctx context.Context, o Open) (*Session, error) {
 	}
 	s.opened, s.session = opened, opened.Session
 	s.opened.Settings = slices.Clone(opened.Settings)
+	s.queue = s.session.Waiting()
 	s.restore(ctx)
+	s.unobserve = s.session.Observe(s.numbers)
 	h.sessions[s.ID()] = s
 	return s, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -185,6 +186,75 @@ func TestListForkDelete(t *testing.T) {
 	}
 }
 
+// TestQueueSurvives: an input that waits is in the record until it is processed or
+// cancelled.
+func TestQueueSurvives(t *testing.T) {
+	home, reached := t.TempDir(), make(chan struct{})
+	blocked := coretest.Turn{Text: "never", Hook: func(*model.Request) { close(reached) }, Block: make(chan struct{})}
+	h := host.New(home, opener(t, home, coretest.Model(blocked, coretest.Say("One."), coretest.Say("Two.")), nil))
+	defer h.Close()
+	reopened := func(id string, queued ...string) *host.Session {
+		t.Helper()
+		s, err := h.Open(t.Context(), host.Open{ID: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := s.Now(); !slices.Equal(now.Queued, queued) {
+			t.Errorf("queued are %q, want %q", now.Queued, queued)
+		}
+		return s
+	}
+	do := func(s *host.Session, c host.Command, text string) {
+		t.Helper()
+		if text != "" {
+			c.Content = []host.Part{{Type: "text", Text: text}}
+		}
+		if _, err := s.Do(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := reopened("")
+	do(s, host.Command{Type: "input", Run: "first"}, "one")
+	<-reached
+	c := host.Command{Type: "input", Run: "second", When: "next", Context: []host.Context{{Source: "x.go", Text: "package x"}}}
+	do(s, c, "two")
+	if err := s.Detach(t.Context()); err != nil { // the record is as after a kill
+		t.Fatal(err)
+	}
+	fork, err := h.Open(t.Context(), host.Open{Fork: s.ID()})
+	if err != nil || len(fork.Now().Queued) > 0 {
+		t.Errorf("the fork has %+v, %v", fork.Now(), err)
+	}
+	s = reopened(s.ID(), "second")
+	do(s, host.Command{Type: "continue", Run: "again"}, "")
+	var texts []string
+	for e, err := range s.Events(t.Context(), s.Past()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := e.Body.(event.Result); ok {
+			texts = append(texts, b.Run+": "+b.Text)
+		}
+		if len(texts) == 2 {
+			break
+		}
+	}
+	if !slices.Equal(texts, []string{"again: One.", "second: Two."}) {
+		t.Errorf("results %q", texts)
+	}
+	var read string
+	for _, m := range s.Messages() {
+		read += m.Parts.Text()
+	}
+	if strings.Count(read, "two") != 1 || strings.Count(read, "package x") != 1 {
+		t.Errorf("the session read %q", read)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	reopened(s.ID())
+}
+
 // shouting is a view of an environment whose files are in capitals.
 type shouting struct{ core.Environment }
 
@@ -245,5 +315,50 @@ func TestToolEnv(t *testing.T) {
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "x.txt")); err != nil || string(got) != "QUIET\n" {
 		t.Errorf("the file has %q, %v", got, err)
+	}
+}
+
+// TestRun: what a run returns, if it is given up, fails or cannot begin.
+func TestRun(t *testing.T) {
+	refused := &model.Error{Code: model.CodeAuthentication, Message: "wrong key"}
+	h := host.New("", opener(t, "", coretest.Model(coretest.Say("One."), coretest.Turn{Text: "Two", Block: make(chan struct{})}, coretest.Turn{Err: refused}), nil))
+	defer h.Close()
+	s, err := h.Open(t.Context(), host.Open{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := func(when string) host.Command {
+		return host.Command{Type: "input", When: when, Content: []host.Part{{Type: "text", Text: "go"}}}
+	}
+	if out, err := s.Run(t.Context(), input("")); err != nil || out.Stop != core.StopDone || out.Text != "One." {
+		t.Errorf("an answer: %+v, %v", out, err)
+	}
+	if _, err := s.Run(t.Context(), input("keep")); err == nil || !strings.Contains(err.Error(), "has begun no run") {
+		t.Errorf("an input that is kept: %v", err)
+	}
+	ctx, giveUp := context.WithCancel(t.Context())
+	reading := make(chan struct{})
+	go func() {
+		for e := range s.Events(t.Context(), s.Past()) {
+			switch b := e.Body.(type) {
+			case event.SessionStart:
+				close(reading)
+			case event.MessageDelta:
+				if b.Text == "Two" {
+					giveUp()
+				}
+			}
+		}
+	}()
+	<-reading // a late reader gets no deltas
+	if out, err := s.Run(ctx, host.Command{Type: "continue"}); err != nil || out.Stop != core.StopCancelled {
+		t.Errorf("a run that is given up: %+v, %v", out, err)
+	}
+	if out, err := s.Run(t.Context(), input("")); out.Stop != core.StopError || model.AsError(err).Code != model.CodeAuthentication {
+		t.Errorf("an error of the model: %+v, %v", out, err)
+	}
+	var refusal *host.Error
+	if _, err := s.Run(t.Context(), input("")); !errors.As(err, &refusal) || refusal.Code != host.CodeClosed { // that error closes the session
+		t.Errorf("a closed session: %v", err)
 	}
 }

@@ -7,8 +7,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-009c0928/agent/core"
-	"github.com/seed-009c0928/agent/core/event"
 )
+
+// Check says what is wrong with an input, whatever the session, as an *[Error].
+func (c Command) Check() error {
+	_, err := c.input()
+	return err
+}
 
 // input returns the input of a command.
 func (c Command) input() (core.Input, error) {
@@ -32,7 +37,7 @@ func (c Command) input() (core.Input, error) {
 			return in, fail(CodeInvalid, "the input has no content: send content with at least one part")
 		}
 	}
-	in.Run = cmp.Or(c.Run, uuid.NewString())
+	in.Run, in.ID = cmp.Or(c.Run, uuid.NewString()), cmp.Or(c.InputID, in.ID)
 	return in, nil
 }
 
@@ -72,11 +77,18 @@ func (s *Session) awaitBackground(r *run) bool {
 	return r.ctx.Err() == nil && s.session.Unread()
 }
 
-// Run begins an input, a compact or a continue and waits for its result. When ctx is
-// done, the run is cancelled. The error is that of the command.
-func (s *Session) Run(ctx context.Context, c Command) (event.Result, error) {
+// outcome is what came of a run.
+type outcome struct {
+	core.Outcome
+	err error
+}
+
+// Run begins an input, a compact, a continue, or an answer that continues a parked
+// session, and waits for its outcome. When ctx is done, the run is cancelled. The error
+// is that of the command, an *[Error], or of [core.Session.Submit].
+func (s *Session) Run(ctx context.Context, c Command) (core.Outcome, error) {
 	c.Run = cmp.Or(c.Run, uuid.NewString())
-	result := make(chan event.Result, 1)
+	result := make(chan outcome, 1)
 	s.leftMu.Lock()
 	s.awaited[c.Run] = result
 	s.leftMu.Unlock()
@@ -85,25 +97,29 @@ func (s *Session) Run(ctx context.Context, c Command) (event.Result, error) {
 		defer s.leftMu.Unlock()
 		delete(s.awaited, c.Run)
 	}()
-	if _, err := s.Do(ctx, c); err != nil {
-		return event.Result{}, err
+	switch run, err := s.Do(ctx, c); {
+	case err != nil:
+		return core.Outcome{}, err
+	case run != c.Run:
+		return core.Outcome{}, fail(CodeInvalid, "the command %s has begun no run: send it with Do", c.Type)
 	}
 	select {
 	case r := <-result:
-		return r, nil
+		return r.Outcome, r.err
 	case <-ctx.Done():
 	}
 	if err := s.cancel(Command{Reason: context.Cause(ctx).Error()}); err != nil {
-		return event.Result{}, err
+		return core.Outcome{}, err
 	}
-	return <-result, nil
+	r := <-result
+	return r.Outcome, r.err
 }
 
-// tell gives a result to who waits for it.
-func (s *Session) tell(r event.Result) {
+// tell gives the outcome of a run to who waits for it.
+func (s *Session) tell(run string, out core.Outcome, err error) {
 	s.leftMu.Lock()
 	defer s.leftMu.Unlock()
-	if c := s.awaited[r.Run]; c != nil {
-		c <- r
+	if c := s.awaited[run]; c != nil {
+		c <- outcome{out, err}
 	}
 }

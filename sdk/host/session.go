@@ -4,21 +4,25 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/telemetry"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
 // Command is what a driver wants. Type says which of the other fields apply.
 type Command struct {
-	Type string `json:"type" jsonschema:"input, continue, answer, cancel, set, compact, rewind, end or close; on lines also hello and now"`
+	Type string `json:"type" jsonschema:"input, continue, answer, cancel, set, compact, rewind, end, detach or close; on lines also hello, now and open"`
 
 	// Of an input.
 	Content []Part `json:"content,omitempty" jsonschema:"of an input"`
@@ -26,6 +30,8 @@ type Command struct {
 	Run     string `json:"run,omitempty" jsonschema:"of an input, continue, compact, and an answer that continues a session: a name for its events; empty for a new one"`
 	// Own is an input of a driver in this process, instead of Content.
 	Own *core.Input `json:"-"`
+	// InputID identifies an input of a driver in this process: see [core.Input].
+	InputID string `json:"-"`
 	// Context is what the driver adds to an input, such as an open file.
 	Context []Context `json:"context,omitempty" jsonschema:"of an input: what the host adds to it, such as open files; the model is told that these are not the user's words"`
 
@@ -109,6 +115,8 @@ type Session struct {
 	host    *Host
 	opened  Opened
 	session *agent.Session
+	// unobserve ends the metrics of the session.
+	unobserve func()
 
 	mu       sync.Mutex
 	asked    map[string]chan core.Answer // questions that wait, by ID
@@ -117,11 +125,13 @@ type Session struct {
 	current  *run // nil when idle
 	queue    []core.Input
 	closed   bool
+	detached atomic.Bool
+	parked   []event.Question // that were open when the session was detached
 	wg       sync.WaitGroup
 
 	leftMu  sync.Mutex
-	left    []event.Event                // results of runs that ended with the session
-	awaited map[string]chan event.Result // by run
+	left    []event.Event           // results of runs that ended with the session
+	awaited map[string]chan outcome // by run
 }
 
 // run is the processing of an input, with the background work that it started.
@@ -182,6 +192,13 @@ func (s *Session) Now() Now {
 	return n
 }
 
+// numbers returns what the metrics have of the session beside its events.
+func (s *Session) numbers() []telemetry.Number {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return []telemetry.Number{{Name: "agent.queue.inputs", Value: int64(len(s.queue))}}
+}
+
 // Do carries out a command, or begins to. For an input it returns the run whose
 // result event answers it. The error is an *[Error].
 func (s *Session) Do(ctx context.Context, c Command) (run string, err error) {
@@ -208,8 +225,11 @@ func (s *Session) Do(ctx context.Context, c Command) (run string, err error) {
 	case "close":
 		go func() { _ = s.Close() }() // its events say so
 		return "", nil
+	case "detach":
+		go func() { _ = s.detach() }()
+		return "", nil
 	}
-	return "", fail(CodeInvalid, "unknown command %q: use input, continue, answer, cancel, set, compact, rewind, end or close", c.Type)
+	return "", fail(CodeInvalid, "unknown command %q: use input, continue, answer, cancel, set, compact, rewind, end, detach or close", c.Type)
 }
 
 func (s *Session) input(c Command) (string, error) {
@@ -229,7 +249,7 @@ func (s *Session) input(c Command) (string, error) {
 	case s.closed || s.current == nil || c.When == "":
 		return s.start(in)
 	case c.When == "next":
-		s.queue = append(s.queue, in)
+		s.queue = append(s.queue, s.session.Enqueue(in))
 		return in.Run, nil
 	}
 	s.steer(in)
@@ -303,16 +323,17 @@ func (s *Session) prepare(id string) (*run, error) {
 	return r, nil
 }
 
-// finish emits the result of the current run, and starts the next input.
+// finish emits the result of the current run, and starts the next input. Who learns
+// the result finds the session ready for another input.
 func (s *Session) finish(r *run, out core.Outcome, err error) {
-	s.result(r.id, out, err)
-	r.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.current = nil
+	s.result(r.id, out, err)
+	r.stop()
 	if s.closed || s.session.State() == core.StateClosed {
 		for _, in := range s.queue {
-			s.result(in.Run, core.Outcome{Stop: core.StopCancelled}, nil)
+			s.result(in.Run, s.dropped(), nil)
 		}
 		s.queue = nil
 		go func() { _ = s.Close() }() // frees what belongs to the session
@@ -336,8 +357,16 @@ func (s *Session) drop() {
 	s.queue = nil
 	s.mu.Unlock()
 	for _, in := range queue {
-		s.result(in.Run, core.Outcome{Stop: core.StopCancelled}, nil)
+		s.result(in.Run, s.dropped(), nil)
 	}
+}
+
+// dropped is the outcome of a queued input: the record of a detached session keeps it.
+func (s *Session) dropped() core.Outcome {
+	if s.detached.Load() {
+		return core.Outcome{Stop: core.StopAborted}
+	}
+	return core.Outcome{Stop: core.StopCancelled}
 }
 
 // result emits what came of a run: as an event of the session, or, when that is
@@ -350,21 +379,25 @@ func (s *Session) result(id string, out core.Outcome, err error) {
 	if out.Priced && out.Cost > 0 {
 		body.CostUSD = &out.Cost
 	}
-	if out.Stop == core.StopParked {
+	switch {
+	case errors.Is(err, core.ErrDetached) && len(s.parked) > 0:
+		out.Stop, err = core.StopParked, nil
+		body.Outcome, body.Questions = string(out.Stop), s.parked
+	case out.Stop == core.StopParked:
 		body.Questions = s.session.Pending()
 	}
 	if err != nil {
 		e := event.ErrorOf(err)
 		body.Error = &e
 	}
-	s.tell(body)
+	defer s.tell(id, out, err) // when it is recorded
 	if s.session.State() != core.StateClosed {
 		s.session.Note(context.Background(), body)
 		return
 	}
 	s.leftMu.Lock()
 	defer s.leftMu.Unlock()
-	s.left = append(s.left, event.Event{V: event.Version, ID: s.ID() + "-" + id, Session: s.ID(), Body: body})
+	s.left = append(s.left, event.Event{V: event.Version, ID: s.ID() + "-" + id, Time: time.Now(), Session: s.ID(), Body: body})
 }
 
 // joined returns the outcome of two inputs that belong together.

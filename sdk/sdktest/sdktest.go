@@ -18,18 +18,33 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/seed-009c0928/agent/internal/plugintest"
 	"github.com/seed-009c0928/agent/sdk"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
 // timeout is the limit for every operation.
-const timeout = 20 * time.Second
+const timeout = plugintest.Timeout
 
 // Plugin is a running plugin.
-type Plugin struct{ client toolproto.PluginClient }
+type Plugin struct {
+	// Workspace is the directory of the calls; if empty, each has a new one.
+	Workspace string
+
+	// Settings are the user's, for the calls that follow.
+	Settings map[string]any
+	// Answers are the values of the fields of forms by name; "answer" for Choose and
+	// AskText. Without any, the user declines.
+	Answers map[string]any
+	// Model answers AskModel; nil refuses.
+	Model func(sdk.Prompt) (string, error)
+
+	host *plugintest.Driver
+}
 
 // Start runs a plugin inside the test, through the whole protocol, and stops it at
-// the end of the test.
+// the end of the test. Its data directory is that of the environment variable
+// PLUGIN_DATA_DIR.
 func Start(t testing.TB, p sdk.Plugin, extensions ...sdk.Extension) *Plugin {
 	t.Helper()
 	server, err := sdk.NewServer(p, extensions...)
@@ -62,7 +77,7 @@ func StartBinary(t testing.TB, program string, args ...string) *Plugin {
 	}
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), toolproto.CookieKey+"="+toolproto.CookieValue,
-		fmt.Sprintf("PLUGIN_PROTOCOL_VERSIONS=%d", toolproto.Version), "PLUGIN_UNIX_SOCKET_DIR="+dir)
+		fmt.Sprintf("PLUGIN_PROTOCOL_VERSIONS=%d", toolproto.Version), "PLUGIN_UNIX_SOCKET_DIR="+dir, "PLUGIN_DATA_DIR="+t.TempDir())
 	stderr := &strings.Builder{}
 	cmd.Stderr = stderr
 	stdin, inErr := cmd.StdinPipe()
@@ -129,7 +144,9 @@ func connect(t testing.TB, dial func(context.Context, string) (net.Conn, error))
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return &Plugin{toolproto.NewPluginClient(conn)}
+	p := &Plugin{host: &plugintest.Driver{Client: toolproto.NewPluginClient(conn)}}
+	p.Describe(t) // as an agent does first
+	return p
 }
 
 // Describe returns the plugin's description of itself.
@@ -137,7 +154,7 @@ func (p *Plugin) Describe(t testing.TB) *toolproto.Description {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	d, err := p.client.Describe(ctx, &toolproto.DescribeRequest{HostVersion: "sdktest"})
+	d, err := p.host.Describe(ctx)
 	if err != nil {
 		t.Fatalf("Describe: %v", err)
 	}
@@ -148,10 +165,11 @@ func (p *Plugin) Describe(t testing.TB) *toolproto.Description {
 type Result struct {
 	Code       sdk.Code        // empty = success
 	Text       string          // live output and the result's text
+	Prompt     bool            // of a command: the text is for the model
 	Structured json.RawMessage // nil = none
 	Images     []sdk.Image
 	Progress   []string // messages, in order
-	Questions  []string // titles passed to Confirm, in order
+	Questions  []string // titles passed to Confirm and the like, in order
 }
 
 // Decode decodes the structured result.
@@ -170,108 +188,53 @@ func (p *Plugin) Call(t testing.TB, tool string, args any) Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
-	defer cancel()
-	call := &toolproto.Call{Id: "call", Tool: tool, Args: raw, Session: session(t)}
-	res, err := p.converse(ctx, &toolproto.HostFrame{Frame: &toolproto.HostFrame_Call{Call: call}}, true, nil)
-	if err != nil {
-		t.Fatalf("call of %s: %v", tool, err)
-	}
-	return res
+	return p.run(t, plugintest.Sample{Tool: tool, Args: raw})
 }
 
 // Context asks a context source for the text that it adds to an input.
 func (p *Plugin) Context(t testing.TB, source, input string, maxTokens int) Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
-	defer cancel()
-	req := &toolproto.ContextRequest{Source: source, Input: input, MaxTokens: int64(maxTokens), Session: session(t)}
-	res, err := p.converse(ctx, &toolproto.HostFrame{Frame: &toolproto.HostFrame_Context{Context: req}}, false, nil)
-	if err != nil {
-		t.Fatalf("context source %s: %v", source, err)
-	}
-	return res
+	return p.run(t, plugintest.Sample{Context: source, Input: input, MaxTokens: maxTokens})
 }
 
 // Command runs a slash command.
 func (p *Plugin) Command(t testing.TB, name, args string) Result {
 	t.Helper()
+	raw, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.run(t, plugintest.Sample{Command: name, Args: raw})
+}
+
+// Hook runs a hook. The structured result is its reply.
+func (p *Plugin) Hook(t testing.TB, name string, event sdk.HookEvent) Result {
+	t.Helper()
+	input, err := json.Marshal(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.run(t, plugintest.Sample{Hook: name, Event: input})
+}
+
+func (p *Plugin) run(t testing.TB, s plugintest.Sample) Result {
+	t.Helper()
+	s.Answers, s.Model = p.Answers, p.Model
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	req := &toolproto.CommandRequest{Name: name, Args: args, Session: session(t)}
-	res, err := p.converse(ctx, &toolproto.HostFrame{Frame: &toolproto.HostFrame_Command{Command: req}}, true, nil)
+	res, err := p.driver(t).Run(ctx, s)
 	if err != nil {
-		t.Fatalf("command %s: %v", name, err)
+		t.Fatalf("%s%s%s%s: %v", s.Tool, s.Context, s.Command, s.Hook, err)
 	}
-	return res
+	return Result(res)
 }
 
-func session(t testing.TB) *toolproto.SessionInfo {
-	return &toolproto.SessionInfo{Id: "sdktest", Workspace: t.TempDir()}
-}
-
-// converse opens a session and returns its result. Yes is the answer to Confirm;
-// began, if not nil, is called when the session is open, with a function that
-// cancels it.
-func (p *Plugin) converse(ctx context.Context, first *toolproto.HostFrame, yes bool, began func(cancel func())) (res Result, err error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	stream, err := p.client.Session(ctx)
-	if err != nil {
-		return res, err
+// driver returns the host of the plugin, with what the test has set.
+func (p *Plugin) driver(t testing.TB) *plugintest.Driver {
+	d := *p.host
+	if d.Workspace = p.Workspace; d.Workspace == "" {
+		d.Workspace = t.TempDir()
 	}
-	if err := stream.Send(first); err != nil {
-		return res, err
-	}
-	if began != nil {
-		began(func() {
-			_ = stream.Send(&toolproto.HostFrame{Frame: &toolproto.HostFrame_Cancel{Cancel: &toolproto.Cancel{Reason: "test"}}})
-		})
-	}
-	var parts []*toolproto.Part
-	for {
-		f, err := stream.Recv()
-		if err != nil {
-			return res, err
-		}
-		switch f := f.Frame.(type) {
-		case *toolproto.PluginFrame_Progress:
-			res.Progress = append(res.Progress, f.Progress.Message)
-		case *toolproto.PluginFrame_Output:
-			res.Text += string(f.Output.Data)
-		case *toolproto.PluginFrame_Confirm:
-			res.Questions = append(res.Questions, f.Confirm.Title)
-			a := &toolproto.ConfirmAnswer{Id: f.Confirm.Id, Yes: yes}
-			if err := stream.Send(&toolproto.HostFrame{Frame: &toolproto.HostFrame_Confirm{Confirm: a}}); err != nil {
-				return res, err
-			}
-		case *toolproto.PluginFrame_Part:
-			if n := len(parts); n > 0 && parts[n-1].More {
-				parts[n-1].Data, parts[n-1].More = append(parts[n-1].Data, f.Part.Data...), f.Part.More
-			} else {
-				parts = append(parts, f.Part)
-			}
-		case *toolproto.PluginFrame_Result:
-			res.finish(parts, f.Result)
-			return res, nil
-		}
-	}
-}
-
-func (r *Result) finish(parts []*toolproto.Part, last *toolproto.Result) {
-	r.Code = sdk.Code(last.Code)
-	for _, p := range parts {
-		switch p.Kind {
-		case toolproto.Part_IMAGE:
-			r.Images = append(r.Images, sdk.Image{MediaType: p.MediaType, Data: p.Data})
-		case toolproto.Part_STRUCTURED:
-			r.Structured = p.Data
-		default:
-			r.Text += string(p.Data)
-		}
-	}
-	r.Text += last.Text
-	if len(last.Structured) > 0 {
-		r.Structured = last.Structured
-	}
+	d.Settings = p.Settings
+	return &d
 }

@@ -22,3 +22,11 @@ const (
 //
 //go:embed plugin.proto
 var Source string
+
+// The features of a host besides what version 1 began with; see DescribeRequest.
+const (
+	FeatureHooks     = "hooks"     // hooks of plugins
+	FeatureSettings  = "settings"  // settings in SessionInfo
+	FeatureQuestions = "questions" // Ask
+	FeatureModel     = "model"     // Sample
+)

@@ -73,7 +73,7 @@ func (x Log_Level) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Log_Level.Descriptor instead.
 func (Log_Level) EnumDescriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{18, 0}
+	return file_plugin_proto_rawDescGZIP(), []int{22, 0}
 }
 
 type Part_Kind int32
@@ -122,12 +122,16 @@ func (x Part_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Part_Kind.Descriptor instead.
 func (Part_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{20, 0}
+	return file_plugin_proto_rawDescGZIP(), []int{26, 0}
 }
 
 type DescribeRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	HostVersion   string                 `protobuf:"bytes,1,opt,name=host_version,json=hostVersion,proto3" json:"host_version,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	HostVersion string                 `protobuf:"bytes,1,opt,name=host_version,json=hostVersion,proto3" json:"host_version,omitempty"`
+	// What the host can do besides what version 1 began with: hooks, settings,
+	// questions (Ask) and model (Sample). A plugin that cannot do without one that is
+	// missing fails with FAILED_PRECONDITION.
+	Features      []string `protobuf:"bytes,2,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -169,6 +173,13 @@ func (x *DescribeRequest) GetHostVersion() string {
 	return ""
 }
 
+func (x *DescribeRequest) GetFeatures() []string {
+	if x != nil {
+		return x.Features
+	}
+	return nil
+}
+
 type Description struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`       // as in plugin.json
@@ -179,6 +190,7 @@ type Description struct {
 	Contexts      []*ContextSource       `protobuf:"bytes,6,rep,name=contexts,proto3" json:"contexts,omitempty"`
 	Commands      []*Command             `protobuf:"bytes,7,rep,name=commands,proto3" json:"commands,omitempty"`
 	Dynamic       bool                   `protobuf:"varint,8,opt,name=dynamic,proto3" json:"dynamic,omitempty"` // the tools may change while the process runs
+	Hooks         []*Hook                `protobuf:"bytes,9,rep,name=hooks,proto3" json:"hooks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -269,6 +281,13 @@ func (x *Description) GetDynamic() bool {
 	return false
 }
 
+func (x *Description) GetHooks() []*Hook {
+	if x != nil {
+		return x.Hooks
+	}
+	return nil
+}
+
 type Tool struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                                  // letters, digits, _ and -; at most 64
@@ -277,6 +296,7 @@ type Tool struct {
 	ReadOnly      bool                   `protobuf:"varint,4,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`         // changes nothing
 	TimeoutMs     int64                  `protobuf:"varint,5,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`      // of one call, without waiting for the user; 0 = the host's
 	Access        []*Access              `protobuf:"bytes,6,rep,name=access,proto3" json:"access,omitempty"`
+	AsksModel     bool                   `protobuf:"varint,7,opt,name=asks_model,json=asksModel,proto3" json:"asks_model,omitempty"` // its calls may send Sample
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -351,6 +371,13 @@ func (x *Tool) GetAccess() []*Access {
 		return x.Access
 	}
 	return nil
+}
+
+func (x *Tool) GetAsksModel() bool {
+	if x != nil {
+		return x.AsksModel
+	}
+	return false
 }
 
 // Access is what a call accesses, so that the host can check permissions: the
@@ -620,6 +647,99 @@ func (x *Command) GetArgs() string {
 	return ""
 }
 
+// Hook runs at a point of a session; see docs/hooks.md.
+type Hook struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                                        // letters, digits, _ and -; at most 64
+	Event         string                 `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`                                      // PreToolUse …; listed in the manifest of plugin.json
+	Matcher       string                 `protobuf:"bytes,3,opt,name=matcher,proto3" json:"matcher,omitempty"`                                  // as in settings
+	Condition     string                 `protobuf:"bytes,4,opt,name=condition,proto3" json:"condition,omitempty"`                              // a permission rule, "if" in settings
+	TimeoutMs     int64                  `protobuf:"varint,5,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`            // 0 = the host's
+	Once          bool                   `protobuf:"varint,6,opt,name=once,proto3" json:"once,omitempty"`                                       // once in a session
+	OnErrorAllow  bool                   `protobuf:"varint,7,opt,name=on_error_allow,json=onErrorAllow,proto3" json:"on_error_allow,omitempty"` // of a guard: its failure does not deny the call
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Hook) Reset() {
+	*x = Hook{}
+	mi := &file_plugin_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Hook) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Hook) ProtoMessage() {}
+
+func (x *Hook) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Hook.ProtoReflect.Descriptor instead.
+func (*Hook) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Hook) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Hook) GetEvent() string {
+	if x != nil {
+		return x.Event
+	}
+	return ""
+}
+
+func (x *Hook) GetMatcher() string {
+	if x != nil {
+		return x.Matcher
+	}
+	return ""
+}
+
+func (x *Hook) GetCondition() string {
+	if x != nil {
+		return x.Condition
+	}
+	return ""
+}
+
+func (x *Hook) GetTimeoutMs() int64 {
+	if x != nil {
+		return x.TimeoutMs
+	}
+	return 0
+}
+
+func (x *Hook) GetOnce() bool {
+	if x != nil {
+		return x.Once
+	}
+	return false
+}
+
+func (x *Hook) GetOnErrorAllow() bool {
+	if x != nil {
+		return x.OnErrorAllow
+	}
+	return false
+}
+
 type HostFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Frame:
@@ -630,6 +750,9 @@ type HostFrame struct {
 	//	*HostFrame_Watch
 	//	*HostFrame_Confirm
 	//	*HostFrame_Cancel
+	//	*HostFrame_Hook
+	//	*HostFrame_Answer
+	//	*HostFrame_Sampled
 	Frame         isHostFrame_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -637,7 +760,7 @@ type HostFrame struct {
 
 func (x *HostFrame) Reset() {
 	*x = HostFrame{}
-	mi := &file_plugin_proto_msgTypes[7]
+	mi := &file_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +772,7 @@ func (x *HostFrame) String() string {
 func (*HostFrame) ProtoMessage() {}
 
 func (x *HostFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[7]
+	mi := &file_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +785,7 @@ func (x *HostFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostFrame.ProtoReflect.Descriptor instead.
 func (*HostFrame) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{7}
+	return file_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *HostFrame) GetFrame() isHostFrame_Frame {
@@ -726,6 +849,33 @@ func (x *HostFrame) GetCancel() *Cancel {
 	return nil
 }
 
+func (x *HostFrame) GetHook() *HookRequest {
+	if x != nil {
+		if x, ok := x.Frame.(*HostFrame_Hook); ok {
+			return x.Hook
+		}
+	}
+	return nil
+}
+
+func (x *HostFrame) GetAnswer() *Answer {
+	if x != nil {
+		if x, ok := x.Frame.(*HostFrame_Answer); ok {
+			return x.Answer
+		}
+	}
+	return nil
+}
+
+func (x *HostFrame) GetSampled() *Sampled {
+	if x != nil {
+		if x, ok := x.Frame.(*HostFrame_Sampled); ok {
+			return x.Sampled
+		}
+	}
+	return nil
+}
+
 type isHostFrame_Frame interface {
 	isHostFrame_Frame()
 }
@@ -754,6 +904,18 @@ type HostFrame_Cancel struct {
 	Cancel *Cancel `protobuf:"bytes,6,opt,name=cancel,proto3,oneof"`
 }
 
+type HostFrame_Hook struct {
+	Hook *HookRequest `protobuf:"bytes,7,opt,name=hook,proto3,oneof"` // first: run a hook
+}
+
+type HostFrame_Answer struct {
+	Answer *Answer `protobuf:"bytes,8,opt,name=answer,proto3,oneof"`
+}
+
+type HostFrame_Sampled struct {
+	Sampled *Sampled `protobuf:"bytes,9,opt,name=sampled,proto3,oneof"`
+}
+
 func (*HostFrame_Call) isHostFrame_Frame() {}
 
 func (*HostFrame_Context) isHostFrame_Frame() {}
@@ -766,18 +928,25 @@ func (*HostFrame_Confirm) isHostFrame_Frame() {}
 
 func (*HostFrame_Cancel) isHostFrame_Frame() {}
 
+func (*HostFrame_Hook) isHostFrame_Frame() {}
+
+func (*HostFrame_Answer) isHostFrame_Frame() {}
+
+func (*HostFrame_Sampled) isHostFrame_Frame() {}
+
 type SessionInfo struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Workspace     string                 `protobuf:"bytes,2,opt,name=workspace,proto3" json:"workspace,omitempty"`                  // the working directory
 	AgentPath     []string               `protobuf:"bytes,3,rep,name=agent_path,json=agentPath,proto3" json:"agent_path,omitempty"` // names of the subagents from the root to the caller
+	Settings      []byte                 `protobuf:"bytes,4,opt,name=settings,proto3" json:"settings,omitempty"`                    // the user's values of the settings in plugin.json, as a JSON object
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SessionInfo) Reset() {
 	*x = SessionInfo{}
-	mi := &file_plugin_proto_msgTypes[8]
+	mi := &file_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -789,7 +958,7 @@ func (x *SessionInfo) String() string {
 func (*SessionInfo) ProtoMessage() {}
 
 func (x *SessionInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[8]
+	mi := &file_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -802,7 +971,7 @@ func (x *SessionInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionInfo.ProtoReflect.Descriptor instead.
 func (*SessionInfo) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{8}
+	return file_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SessionInfo) GetId() string {
@@ -826,6 +995,13 @@ func (x *SessionInfo) GetAgentPath() []string {
 	return nil
 }
 
+func (x *SessionInfo) GetSettings() []byte {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
 type Call struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -838,7 +1014,7 @@ type Call struct {
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -850,7 +1026,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -863,7 +1039,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{9}
+	return file_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Call) GetId() string {
@@ -910,7 +1086,7 @@ type ContextRequest struct {
 
 func (x *ContextRequest) Reset() {
 	*x = ContextRequest{}
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -922,7 +1098,7 @@ func (x *ContextRequest) String() string {
 func (*ContextRequest) ProtoMessage() {}
 
 func (x *ContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -935,7 +1111,7 @@ func (x *ContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextRequest.ProtoReflect.Descriptor instead.
 func (*ContextRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{10}
+	return file_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ContextRequest) GetSource() string {
@@ -998,7 +1174,7 @@ type CommandRequest struct {
 
 func (x *CommandRequest) Reset() {
 	*x = CommandRequest{}
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1010,7 +1186,7 @@ func (x *CommandRequest) String() string {
 func (*CommandRequest) ProtoMessage() {}
 
 func (x *CommandRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1023,7 +1199,7 @@ func (x *CommandRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandRequest.ProtoReflect.Descriptor instead.
 func (*CommandRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{11}
+	return file_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CommandRequest) GetName() string {
@@ -1047,6 +1223,76 @@ func (x *CommandRequest) GetSession() *SessionInfo {
 	return nil
 }
 
+// HookRequest is answered with the JSON of a hook as structured data, or with
+// nothing. A code means that the hook failed.
+type HookRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Event         string                 `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`
+	Input         []byte                 `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"` // JSON, as a hook of another kind gets it
+	Session       *SessionInfo           `protobuf:"bytes,4,opt,name=session,proto3" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HookRequest) Reset() {
+	*x = HookRequest{}
+	mi := &file_plugin_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HookRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HookRequest) ProtoMessage() {}
+
+func (x *HookRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HookRequest.ProtoReflect.Descriptor instead.
+func (*HookRequest) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *HookRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *HookRequest) GetEvent() string {
+	if x != nil {
+		return x.Event
+	}
+	return ""
+}
+
+func (x *HookRequest) GetInput() []byte {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *HookRequest) GetSession() *SessionInfo {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
 // Watch is answered with a ToolsChanged immediately, and another after each change.
 // It has no result: the host ends it.
 type Watch struct {
@@ -1057,7 +1303,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1069,7 +1315,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1082,7 +1328,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{12}
+	return file_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 // Cancel cancels the session. The plugin ends it soon, with any result.
@@ -1095,7 +1341,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1107,7 +1353,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1120,7 +1366,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{13}
+	return file_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Cancel) GetReason() string {
@@ -1141,7 +1387,7 @@ type ConfirmAnswer struct {
 
 func (x *ConfirmAnswer) Reset() {
 	*x = ConfirmAnswer{}
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1399,7 @@ func (x *ConfirmAnswer) String() string {
 func (*ConfirmAnswer) ProtoMessage() {}
 
 func (x *ConfirmAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1412,7 @@ func (x *ConfirmAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmAnswer.ProtoReflect.Descriptor instead.
 func (*ConfirmAnswer) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{14}
+	return file_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ConfirmAnswer) GetId() string {
@@ -1190,6 +1436,168 @@ func (x *ConfirmAnswer) GetReason() string {
 	return ""
 }
 
+// Answer answers an Ask.
+type Answer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Answered      bool                   `protobuf:"varint,2,opt,name=answered,proto3" json:"answered,omitempty"`
+	Values        []byte                 `protobuf:"bytes,3,opt,name=values,proto3" json:"values,omitempty"` // JSON that matches the schema
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"` // why there is no answer
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Answer) Reset() {
+	*x = Answer{}
+	mi := &file_plugin_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Answer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Answer) ProtoMessage() {}
+
+func (x *Answer) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Answer.ProtoReflect.Descriptor instead.
+func (*Answer) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Answer) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Answer) GetAnswered() bool {
+	if x != nil {
+		return x.Answered
+	}
+	return false
+}
+
+func (x *Answer) GetValues() []byte {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *Answer) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// Sampled answers a Sample.
+type Sampled struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	Model         string                 `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
+	Truncated     bool                   `protobuf:"varint,4,opt,name=truncated,proto3" json:"truncated,omitempty"` // it reached the limit of tokens
+	InputTokens   int64                  `protobuf:"varint,5,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	OutputTokens  int64                  `protobuf:"varint,6,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	Code          string                 `protobuf:"bytes,7,opt,name=code,proto3" json:"code,omitempty"` // of a failure; the text says why
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sampled) Reset() {
+	*x = Sampled{}
+	mi := &file_plugin_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sampled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sampled) ProtoMessage() {}
+
+func (x *Sampled) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sampled.ProtoReflect.Descriptor instead.
+func (*Sampled) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Sampled) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Sampled) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Sampled) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Sampled) GetTruncated() bool {
+	if x != nil {
+		return x.Truncated
+	}
+	return false
+}
+
+func (x *Sampled) GetInputTokens() int64 {
+	if x != nil {
+		return x.InputTokens
+	}
+	return 0
+}
+
+func (x *Sampled) GetOutputTokens() int64 {
+	if x != nil {
+		return x.OutputTokens
+	}
+	return 0
+}
+
+func (x *Sampled) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
 type PluginFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Frame:
@@ -1201,6 +1609,8 @@ type PluginFrame struct {
 	//	*PluginFrame_Part
 	//	*PluginFrame_Result
 	//	*PluginFrame_ToolsChanged
+	//	*PluginFrame_Ask
+	//	*PluginFrame_Sample
 	Frame         isPluginFrame_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1208,7 +1618,7 @@ type PluginFrame struct {
 
 func (x *PluginFrame) Reset() {
 	*x = PluginFrame{}
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +1630,7 @@ func (x *PluginFrame) String() string {
 func (*PluginFrame) ProtoMessage() {}
 
 func (x *PluginFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1643,7 @@ func (x *PluginFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginFrame.ProtoReflect.Descriptor instead.
 func (*PluginFrame) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{15}
+	return file_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PluginFrame) GetFrame() isPluginFrame_Frame {
@@ -1306,6 +1716,24 @@ func (x *PluginFrame) GetToolsChanged() *ToolsChanged {
 	return nil
 }
 
+func (x *PluginFrame) GetAsk() *Ask {
+	if x != nil {
+		if x, ok := x.Frame.(*PluginFrame_Ask); ok {
+			return x.Ask
+		}
+	}
+	return nil
+}
+
+func (x *PluginFrame) GetSample() *Sample {
+	if x != nil {
+		if x, ok := x.Frame.(*PluginFrame_Sample); ok {
+			return x.Sample
+		}
+	}
+	return nil
+}
+
 type isPluginFrame_Frame interface {
 	isPluginFrame_Frame()
 }
@@ -1338,6 +1766,14 @@ type PluginFrame_ToolsChanged struct {
 	ToolsChanged *ToolsChanged `protobuf:"bytes,7,opt,name=tools_changed,json=toolsChanged,proto3,oneof"`
 }
 
+type PluginFrame_Ask struct {
+	Ask *Ask `protobuf:"bytes,8,opt,name=ask,proto3,oneof"`
+}
+
+type PluginFrame_Sample struct {
+	Sample *Sample `protobuf:"bytes,9,opt,name=sample,proto3,oneof"`
+}
+
 func (*PluginFrame_Progress) isPluginFrame_Frame() {}
 
 func (*PluginFrame_Output) isPluginFrame_Frame() {}
@@ -1352,6 +1788,10 @@ func (*PluginFrame_Result) isPluginFrame_Frame() {}
 
 func (*PluginFrame_ToolsChanged) isPluginFrame_Frame() {}
 
+func (*PluginFrame_Ask) isPluginFrame_Frame() {}
+
+func (*PluginFrame_Sample) isPluginFrame_Frame() {}
+
 type Progress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Done          float64                `protobuf:"fixed64,1,opt,name=done,proto3" json:"done,omitempty"`
@@ -1363,7 +1803,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1375,7 +1815,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1388,7 +1828,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{16}
+	return file_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Progress) GetDone() float64 {
@@ -1423,7 +1863,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1875,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1888,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{17}
+	return file_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Output) GetData() []byte {
@@ -1468,7 +1908,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1480,7 +1920,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1493,7 +1933,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{18}
+	return file_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Log) GetLevel() Log_Level {
@@ -1522,7 +1962,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1534,7 +1974,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1547,7 +1987,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{19}
+	return file_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Confirm) GetId() string {
@@ -1571,6 +2011,147 @@ func (x *Confirm) GetDetail() string {
 	return ""
 }
 
+// Ask is a question to the user with a form. Answer has its id.
+type Ask struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Id     string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Title  string                 `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"` // one line
+	Detail string                 `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	// JSON Schema of an object whose properties are strings (enum, a choice), numbers,
+	// integers, booleans or lists of strings.
+	Schema        []byte `protobuf:"bytes,4,opt,name=schema,proto3" json:"schema,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ask) Reset() {
+	*x = Ask{}
+	mi := &file_plugin_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ask) ProtoMessage() {}
+
+func (x *Ask) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ask.ProtoReflect.Descriptor instead.
+func (*Ask) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Ask) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Ask) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *Ask) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *Ask) GetSchema() []byte {
+	if x != nil {
+		return x.Schema
+	}
+	return nil
+}
+
+// Sample asks the model of the session; Sampled has its id. Only calls of tools with
+// asks_model may.
+type Sample struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	System        string                 `protobuf:"bytes,2,opt,name=system,proto3" json:"system,omitempty"`
+	Messages      []*Sample_Message      `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"`
+	MaxTokens     int64                  `protobuf:"varint,4,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"` // of the answer; 0 = what the manifest grants
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sample) Reset() {
+	*x = Sample{}
+	mi := &file_plugin_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sample) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sample) ProtoMessage() {}
+
+func (x *Sample) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sample.ProtoReflect.Descriptor instead.
+func (*Sample) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Sample) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Sample) GetSystem() string {
+	if x != nil {
+		return x.System
+	}
+	return ""
+}
+
+func (x *Sample) GetMessages() []*Sample_Message {
+	if x != nil {
+		return x.Messages
+	}
+	return nil
+}
+
+func (x *Sample) GetMaxTokens() int64 {
+	if x != nil {
+		return x.MaxTokens
+	}
+	return 0
+}
+
 // Part is a part of the result that is too large for one frame, or not text.
 type Part struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1584,7 +2165,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1596,7 +2177,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1609,7 +2190,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{20}
+	return file_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Part) GetKind() Part_Kind {
@@ -1654,7 +2235,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1666,7 +2247,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1679,7 +2260,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{21}
+	return file_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Result) GetText() string {
@@ -1718,7 +2299,7 @@ type ToolsChanged struct {
 
 func (x *ToolsChanged) Reset() {
 	*x = ToolsChanged{}
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +2311,7 @@ func (x *ToolsChanged) String() string {
 func (*ToolsChanged) ProtoMessage() {}
 
 func (x *ToolsChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +2324,7 @@ func (x *ToolsChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsChanged.ProtoReflect.Descriptor instead.
 func (*ToolsChanged) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{22}
+	return file_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 // Stdio is the message of go-plugin's service plugin.GRPCStdio, with which plugins
@@ -1758,7 +2339,7 @@ type Stdio struct {
 
 func (x *Stdio) Reset() {
 	*x = Stdio{}
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1770,7 +2351,7 @@ func (x *Stdio) String() string {
 func (*Stdio) ProtoMessage() {}
 
 func (x *Stdio) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1783,7 +2364,7 @@ func (x *Stdio) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stdio.ProtoReflect.Descriptor instead.
 func (*Stdio) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{23}
+	return file_plugin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Stdio) GetChannel() int32 {
@@ -1800,13 +2381,66 @@ func (x *Stdio) GetData() []byte {
 	return nil
 }
 
+type Sample_Message struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Assistant     bool                   `protobuf:"varint,1,opt,name=assistant,proto3" json:"assistant,omitempty"` // said by the model
+	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sample_Message) Reset() {
+	*x = Sample_Message{}
+	mi := &file_plugin_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sample_Message) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sample_Message) ProtoMessage() {}
+
+func (x *Sample_Message) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sample_Message.ProtoReflect.Descriptor instead.
+func (*Sample_Message) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{25, 0}
+}
+
+func (x *Sample_Message) GetAssistant() bool {
+	if x != nil {
+		return x.Assistant
+	}
+	return false
+}
+
+func (x *Sample_Message) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 var File_plugin_proto protoreflect.FileDescriptor
 
 const file_plugin_proto_rawDesc = "" +
 	"\n" +
-	"\fplugin.proto\x12\x0fagent.plugin.v1\"4\n" +
+	"\fplugin.proto\x12\x0fagent.plugin.v1\"P\n" +
 	"\x0fDescribeRequest\x12!\n" +
-	"\fhost_version\x18\x01 \x01(\tR\vhostVersion\"\xc5\x02\n" +
+	"\fhost_version\x18\x01 \x01(\tR\vhostVersion\x12\x1a\n" +
+	"\bfeatures\x18\x02 \x03(\tR\bfeatures\"\xf2\x02\n" +
 	"\vDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x18\n" +
@@ -1815,7 +2449,8 @@ const file_plugin_proto_rawDesc = "" +
 	"\bmanifest\x18\x05 \x01(\v2\x19.agent.plugin.v1.ManifestR\bmanifest\x12:\n" +
 	"\bcontexts\x18\x06 \x03(\v2\x1e.agent.plugin.v1.ContextSourceR\bcontexts\x124\n" +
 	"\bcommands\x18\a \x03(\v2\x18.agent.plugin.v1.CommandR\bcommands\x12\x18\n" +
-	"\adynamic\x18\b \x01(\bR\adynamic\"\xcc\x01\n" +
+	"\adynamic\x18\b \x01(\bR\adynamic\x12+\n" +
+	"\x05hooks\x18\t \x03(\v2\x15.agent.plugin.v1.HookR\x05hooks\"\xeb\x01\n" +
 	"\x04Tool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12!\n" +
@@ -1823,7 +2458,9 @@ const file_plugin_proto_rawDesc = "" +
 	"\tread_only\x18\x04 \x01(\bR\breadOnly\x12\x1d\n" +
 	"\n" +
 	"timeout_ms\x18\x05 \x01(\x03R\ttimeoutMs\x12/\n" +
-	"\x06access\x18\x06 \x03(\v2\x17.agent.plugin.v1.AccessR\x06access\"j\n" +
+	"\x06access\x18\x06 \x03(\v2\x17.agent.plugin.v1.AccessR\x06access\x12\x1d\n" +
+	"\n" +
+	"asks_model\x18\a \x01(\bR\tasksModel\"j\n" +
 	"\x06Access\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x10\n" +
 	"\x03arg\x18\x02 \x01(\tR\x03arg\x12\x1a\n" +
@@ -1842,20 +2479,33 @@ const file_plugin_proto_rawDesc = "" +
 	"\aCommand\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
-	"\x04args\x18\x03 \x01(\tR\x04args\"\xda\x02\n" +
+	"\x04args\x18\x03 \x01(\tR\x04args\"\xc1\x01\n" +
+	"\x04Hook\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05event\x18\x02 \x01(\tR\x05event\x12\x18\n" +
+	"\amatcher\x18\x03 \x01(\tR\amatcher\x12\x1c\n" +
+	"\tcondition\x18\x04 \x01(\tR\tcondition\x12\x1d\n" +
+	"\n" +
+	"timeout_ms\x18\x05 \x01(\x03R\ttimeoutMs\x12\x12\n" +
+	"\x04once\x18\x06 \x01(\bR\x04once\x12$\n" +
+	"\x0eon_error_allow\x18\a \x01(\bR\fonErrorAllow\"\xf7\x03\n" +
 	"\tHostFrame\x12+\n" +
 	"\x04call\x18\x01 \x01(\v2\x15.agent.plugin.v1.CallH\x00R\x04call\x12;\n" +
 	"\acontext\x18\x02 \x01(\v2\x1f.agent.plugin.v1.ContextRequestH\x00R\acontext\x12;\n" +
 	"\acommand\x18\x03 \x01(\v2\x1f.agent.plugin.v1.CommandRequestH\x00R\acommand\x12.\n" +
 	"\x05watch\x18\x04 \x01(\v2\x16.agent.plugin.v1.WatchH\x00R\x05watch\x12:\n" +
 	"\aconfirm\x18\x05 \x01(\v2\x1e.agent.plugin.v1.ConfirmAnswerH\x00R\aconfirm\x121\n" +
-	"\x06cancel\x18\x06 \x01(\v2\x17.agent.plugin.v1.CancelH\x00R\x06cancelB\a\n" +
-	"\x05frame\"Z\n" +
+	"\x06cancel\x18\x06 \x01(\v2\x17.agent.plugin.v1.CancelH\x00R\x06cancel\x122\n" +
+	"\x04hook\x18\a \x01(\v2\x1c.agent.plugin.v1.HookRequestH\x00R\x04hook\x121\n" +
+	"\x06answer\x18\b \x01(\v2\x17.agent.plugin.v1.AnswerH\x00R\x06answer\x124\n" +
+	"\asampled\x18\t \x01(\v2\x18.agent.plugin.v1.SampledH\x00R\asampledB\a\n" +
+	"\x05frame\"v\n" +
 	"\vSessionInfo\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
 	"\tworkspace\x18\x02 \x01(\tR\tworkspace\x12\x1d\n" +
 	"\n" +
-	"agent_path\x18\x03 \x03(\tR\tagentPath\"v\n" +
+	"agent_path\x18\x03 \x03(\tR\tagentPath\x12\x1a\n" +
+	"\bsettings\x18\x04 \x01(\fR\bsettings\"v\n" +
 	"\x04Call\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12\x12\n" +
@@ -1876,14 +2526,32 @@ const file_plugin_proto_rawDesc = "" +
 	"\x0eCommandRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04args\x18\x02 \x01(\tR\x04args\x126\n" +
-	"\asession\x18\x03 \x01(\v2\x1c.agent.plugin.v1.SessionInfoR\asession\"\a\n" +
+	"\asession\x18\x03 \x01(\v2\x1c.agent.plugin.v1.SessionInfoR\asession\"\x85\x01\n" +
+	"\vHookRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05event\x18\x02 \x01(\tR\x05event\x12\x14\n" +
+	"\x05input\x18\x03 \x01(\fR\x05input\x126\n" +
+	"\asession\x18\x04 \x01(\v2\x1c.agent.plugin.v1.SessionInfoR\asession\"\a\n" +
 	"\x05Watch\" \n" +
 	"\x06Cancel\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"I\n" +
 	"\rConfirmAnswer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03yes\x18\x02 \x01(\bR\x03yes\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x88\x03\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"d\n" +
+	"\x06Answer\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
+	"\banswered\x18\x02 \x01(\bR\banswered\x12\x16\n" +
+	"\x06values\x18\x03 \x01(\fR\x06values\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xbd\x01\n" +
+	"\aSampled\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x14\n" +
+	"\x05model\x18\x03 \x01(\tR\x05model\x12\x1c\n" +
+	"\ttruncated\x18\x04 \x01(\bR\ttruncated\x12!\n" +
+	"\finput_tokens\x18\x05 \x01(\x03R\vinputTokens\x12#\n" +
+	"\routput_tokens\x18\x06 \x01(\x03R\foutputTokens\x12\x12\n" +
+	"\x04code\x18\a \x01(\tR\x04code\"\xe5\x03\n" +
 	"\vPluginFrame\x127\n" +
 	"\bprogress\x18\x01 \x01(\v2\x19.agent.plugin.v1.ProgressH\x00R\bprogress\x121\n" +
 	"\x06output\x18\x02 \x01(\v2\x17.agent.plugin.v1.OutputH\x00R\x06output\x12(\n" +
@@ -1891,7 +2559,9 @@ const file_plugin_proto_rawDesc = "" +
 	"\aconfirm\x18\x04 \x01(\v2\x18.agent.plugin.v1.ConfirmH\x00R\aconfirm\x12+\n" +
 	"\x04part\x18\x05 \x01(\v2\x15.agent.plugin.v1.PartH\x00R\x04part\x121\n" +
 	"\x06result\x18\x06 \x01(\v2\x17.agent.plugin.v1.ResultH\x00R\x06result\x12D\n" +
-	"\rtools_changed\x18\a \x01(\v2\x1d.agent.plugin.v1.ToolsChangedH\x00R\ftoolsChangedB\a\n" +
+	"\rtools_changed\x18\a \x01(\v2\x1d.agent.plugin.v1.ToolsChangedH\x00R\ftoolsChanged\x12(\n" +
+	"\x03ask\x18\b \x01(\v2\x14.agent.plugin.v1.AskH\x00R\x03ask\x121\n" +
+	"\x06sample\x18\t \x01(\v2\x17.agent.plugin.v1.SampleH\x00R\x06sampleB\a\n" +
 	"\x05frame\"N\n" +
 	"\bProgress\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\x01R\x04done\x12\x14\n" +
@@ -1910,7 +2580,21 @@ const file_plugin_proto_rawDesc = "" +
 	"\aConfirm\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"\xaa\x01\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\"[\n" +
+	"\x03Ask\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x16\n" +
+	"\x06schema\x18\x04 \x01(\fR\x06schema\"\xc9\x01\n" +
+	"\x06Sample\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06system\x18\x02 \x01(\tR\x06system\x12;\n" +
+	"\bmessages\x18\x03 \x03(\v2\x1f.agent.plugin.v1.Sample.MessageR\bmessages\x12\x1d\n" +
+	"\n" +
+	"max_tokens\x18\x04 \x01(\x03R\tmaxTokens\x1a;\n" +
+	"\aMessage\x12\x1c\n" +
+	"\tassistant\x18\x01 \x01(\bR\tassistant\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\xaa\x01\n" +
 	"\x04Part\x12.\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1a.agent.plugin.v1.Part.KindR\x04kind\x12\x1d\n" +
 	"\n" +
@@ -1950,7 +2634,7 @@ func file_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_plugin_proto_goTypes = []any{
 	(Log_Level)(0),          // 0: agent.plugin.v1.Log.Level
 	(Part_Kind)(0),          // 1: agent.plugin.v1.Part.Kind
@@ -1961,59 +2645,74 @@ var file_plugin_proto_goTypes = []any{
 	(*Manifest)(nil),        // 6: agent.plugin.v1.Manifest
 	(*ContextSource)(nil),   // 7: agent.plugin.v1.ContextSource
 	(*Command)(nil),         // 8: agent.plugin.v1.Command
-	(*HostFrame)(nil),       // 9: agent.plugin.v1.HostFrame
-	(*SessionInfo)(nil),     // 10: agent.plugin.v1.SessionInfo
-	(*Call)(nil),            // 11: agent.plugin.v1.Call
-	(*ContextRequest)(nil),  // 12: agent.plugin.v1.ContextRequest
-	(*CommandRequest)(nil),  // 13: agent.plugin.v1.CommandRequest
-	(*Watch)(nil),           // 14: agent.plugin.v1.Watch
-	(*Cancel)(nil),          // 15: agent.plugin.v1.Cancel
-	(*ConfirmAnswer)(nil),   // 16: agent.plugin.v1.ConfirmAnswer
-	(*PluginFrame)(nil),     // 17: agent.plugin.v1.PluginFrame
-	(*Progress)(nil),        // 18: agent.plugin.v1.Progress
-	(*Output)(nil),          // 19: agent.plugin.v1.Output
-	(*Log)(nil),             // 20: agent.plugin.v1.Log
-	(*Confirm)(nil),         // 21: agent.plugin.v1.Confirm
-	(*Part)(nil),            // 22: agent.plugin.v1.Part
-	(*Result)(nil),          // 23: agent.plugin.v1.Result
-	(*ToolsChanged)(nil),    // 24: agent.plugin.v1.ToolsChanged
-	(*Stdio)(nil),           // 25: agent.plugin.v1.Stdio
-	nil,                     // 26: agent.plugin.v1.ContextRequest.SectionsEntry
+	(*Hook)(nil),            // 9: agent.plugin.v1.Hook
+	(*HostFrame)(nil),       // 10: agent.plugin.v1.HostFrame
+	(*SessionInfo)(nil),     // 11: agent.plugin.v1.SessionInfo
+	(*Call)(nil),            // 12: agent.plugin.v1.Call
+	(*ContextRequest)(nil),  // 13: agent.plugin.v1.ContextRequest
+	(*CommandRequest)(nil),  // 14: agent.plugin.v1.CommandRequest
+	(*HookRequest)(nil),     // 15: agent.plugin.v1.HookRequest
+	(*Watch)(nil),           // 16: agent.plugin.v1.Watch
+	(*Cancel)(nil),          // 17: agent.plugin.v1.Cancel
+	(*ConfirmAnswer)(nil),   // 18: agent.plugin.v1.ConfirmAnswer
+	(*Answer)(nil),          // 19: agent.plugin.v1.Answer
+	(*Sampled)(nil),         // 20: agent.plugin.v1.Sampled
+	(*PluginFrame)(nil),     // 21: agent.plugin.v1.PluginFrame
+	(*Progress)(nil),        // 22: agent.plugin.v1.Progress
+	(*Output)(nil),          // 23: agent.plugin.v1.Output
+	(*Log)(nil),             // 24: agent.plugin.v1.Log
+	(*Confirm)(nil),         // 25: agent.plugin.v1.Confirm
+	(*Ask)(nil),             // 26: agent.plugin.v1.Ask
+	(*Sample)(nil),          // 27: agent.plugin.v1.Sample
+	(*Part)(nil),            // 28: agent.plugin.v1.Part
+	(*Result)(nil),          // 29: agent.plugin.v1.Result
+	(*ToolsChanged)(nil),    // 30: agent.plugin.v1.ToolsChanged
+	(*Stdio)(nil),           // 31: agent.plugin.v1.Stdio
+	nil,                     // 32: agent.plugin.v1.ContextRequest.SectionsEntry
+	(*Sample_Message)(nil),  // 33: agent.plugin.v1.Sample.Message
 }
 var file_plugin_proto_depIdxs = []int32{
 	4,  // 0: agent.plugin.v1.Description.tools:type_name -> agent.plugin.v1.Tool
 	6,  // 1: agent.plugin.v1.Description.manifest:type_name -> agent.plugin.v1.Manifest
 	7,  // 2: agent.plugin.v1.Description.contexts:type_name -> agent.plugin.v1.ContextSource
 	8,  // 3: agent.plugin.v1.Description.commands:type_name -> agent.plugin.v1.Command
-	5,  // 4: agent.plugin.v1.Tool.access:type_name -> agent.plugin.v1.Access
-	11, // 5: agent.plugin.v1.HostFrame.call:type_name -> agent.plugin.v1.Call
-	12, // 6: agent.plugin.v1.HostFrame.context:type_name -> agent.plugin.v1.ContextRequest
-	13, // 7: agent.plugin.v1.HostFrame.command:type_name -> agent.plugin.v1.CommandRequest
-	14, // 8: agent.plugin.v1.HostFrame.watch:type_name -> agent.plugin.v1.Watch
-	16, // 9: agent.plugin.v1.HostFrame.confirm:type_name -> agent.plugin.v1.ConfirmAnswer
-	15, // 10: agent.plugin.v1.HostFrame.cancel:type_name -> agent.plugin.v1.Cancel
-	10, // 11: agent.plugin.v1.Call.session:type_name -> agent.plugin.v1.SessionInfo
-	10, // 12: agent.plugin.v1.ContextRequest.session:type_name -> agent.plugin.v1.SessionInfo
-	26, // 13: agent.plugin.v1.ContextRequest.sections:type_name -> agent.plugin.v1.ContextRequest.SectionsEntry
-	10, // 14: agent.plugin.v1.CommandRequest.session:type_name -> agent.plugin.v1.SessionInfo
-	18, // 15: agent.plugin.v1.PluginFrame.progress:type_name -> agent.plugin.v1.Progress
-	19, // 16: agent.plugin.v1.PluginFrame.output:type_name -> agent.plugin.v1.Output
-	20, // 17: agent.plugin.v1.PluginFrame.log:type_name -> agent.plugin.v1.Log
-	21, // 18: agent.plugin.v1.PluginFrame.confirm:type_name -> agent.plugin.v1.Confirm
-	22, // 19: agent.plugin.v1.PluginFrame.part:type_name -> agent.plugin.v1.Part
-	23, // 20: agent.plugin.v1.PluginFrame.result:type_name -> agent.plugin.v1.Result
-	24, // 21: agent.plugin.v1.PluginFrame.tools_changed:type_name -> agent.plugin.v1.ToolsChanged
-	0,  // 22: agent.plugin.v1.Log.level:type_name -> agent.plugin.v1.Log.Level
-	1,  // 23: agent.plugin.v1.Part.kind:type_name -> agent.plugin.v1.Part.Kind
-	2,  // 24: agent.plugin.v1.Plugin.Describe:input_type -> agent.plugin.v1.DescribeRequest
-	9,  // 25: agent.plugin.v1.Plugin.Session:input_type -> agent.plugin.v1.HostFrame
-	3,  // 26: agent.plugin.v1.Plugin.Describe:output_type -> agent.plugin.v1.Description
-	17, // 27: agent.plugin.v1.Plugin.Session:output_type -> agent.plugin.v1.PluginFrame
-	26, // [26:28] is the sub-list for method output_type
-	24, // [24:26] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	9,  // 4: agent.plugin.v1.Description.hooks:type_name -> agent.plugin.v1.Hook
+	5,  // 5: agent.plugin.v1.Tool.access:type_name -> agent.plugin.v1.Access
+	12, // 6: agent.plugin.v1.HostFrame.call:type_name -> agent.plugin.v1.Call
+	13, // 7: agent.plugin.v1.HostFrame.context:type_name -> agent.plugin.v1.ContextRequest
+	14, // 8: agent.plugin.v1.HostFrame.command:type_name -> agent.plugin.v1.CommandRequest
+	16, // 9: agent.plugin.v1.HostFrame.watch:type_name -> agent.plugin.v1.Watch
+	18, // 10: agent.plugin.v1.HostFrame.confirm:type_name -> agent.plugin.v1.ConfirmAnswer
+	17, // 11: agent.plugin.v1.HostFrame.cancel:type_name -> agent.plugin.v1.Cancel
+	15, // 12: agent.plugin.v1.HostFrame.hook:type_name -> agent.plugin.v1.HookRequest
+	19, // 13: agent.plugin.v1.HostFrame.answer:type_name -> agent.plugin.v1.Answer
+	20, // 14: agent.plugin.v1.HostFrame.sampled:type_name -> agent.plugin.v1.Sampled
+	11, // 15: agent.plugin.v1.Call.session:type_name -> agent.plugin.v1.SessionInfo
+	11, // 16: agent.plugin.v1.ContextRequest.session:type_name -> agent.plugin.v1.SessionInfo
+	32, // 17: agent.plugin.v1.ContextRequest.sections:type_name -> agent.plugin.v1.ContextRequest.SectionsEntry
+	11, // 18: agent.plugin.v1.CommandRequest.session:type_name -> agent.plugin.v1.SessionInfo
+	11, // 19: agent.plugin.v1.HookRequest.session:type_name -> agent.plugin.v1.SessionInfo
+	22, // 20: agent.plugin.v1.PluginFrame.progress:type_name -> agent.plugin.v1.Progress
+	23, // 21: agent.plugin.v1.PluginFrame.output:type_name -> agent.plugin.v1.Output
+	24, // 22: agent.plugin.v1.PluginFrame.log:type_name -> agent.plugin.v1.Log
+	25, // 23: agent.plugin.v1.PluginFrame.confirm:type_name -> agent.plugin.v1.Confirm
+	28, // 24: agent.plugin.v1.PluginFrame.part:type_name -> agent.plugin.v1.Part
+	29, // 25: agent.plugin.v1.PluginFrame.result:type_name -> agent.plugin.v1.Result
+	30, // 26: agent.plugin.v1.PluginFrame.tools_changed:type_name -> agent.plugin.v1.ToolsChanged
+	26, // 27: agent.plugin.v1.PluginFrame.ask:type_name -> agent.plugin.v1.Ask
+	27, // 28: agent.plugin.v1.PluginFrame.sample:type_name -> agent.plugin.v1.Sample
+	0,  // 29: agent.plugin.v1.Log.level:type_name -> agent.plugin.v1.Log.Level
+	33, // 30: agent.plugin.v1.Sample.messages:type_name -> agent.plugin.v1.Sample.Message
+	1,  // 31: agent.plugin.v1.Part.kind:type_name -> agent.plugin.v1.Part.Kind
+	2,  // 32: agent.plugin.v1.Plugin.Describe:input_type -> agent.plugin.v1.DescribeRequest
+	10, // 33: agent.plugin.v1.Plugin.Session:input_type -> agent.plugin.v1.HostFrame
+	3,  // 34: agent.plugin.v1.Plugin.Describe:output_type -> agent.plugin.v1.Description
+	21, // 35: agent.plugin.v1.Plugin.Session:output_type -> agent.plugin.v1.PluginFrame
+	34, // [34:36] is the sub-list for method output_type
+	32, // [32:34] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -2021,15 +2720,18 @@ func file_plugin_proto_init() {
 	if File_plugin_proto != nil {
 		return
 	}
-	file_plugin_proto_msgTypes[7].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[8].OneofWrappers = []any{
 		(*HostFrame_Call)(nil),
 		(*HostFrame_Context)(nil),
 		(*HostFrame_Command)(nil),
 		(*HostFrame_Watch)(nil),
 		(*HostFrame_Confirm)(nil),
 		(*HostFrame_Cancel)(nil),
+		(*HostFrame_Hook)(nil),
+		(*HostFrame_Answer)(nil),
+		(*HostFrame_Sampled)(nil),
 	}
-	file_plugin_proto_msgTypes[15].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[19].OneofWrappers = []any{
 		(*PluginFrame_Progress)(nil),
 		(*PluginFrame_Output)(nil),
 		(*PluginFrame_Log)(nil),
@@ -2037,6 +2739,8 @@ func file_plugin_proto_init() {
 		(*PluginFrame_Part)(nil),
 		(*PluginFrame_Result)(nil),
 		(*PluginFrame_ToolsChanged)(nil),
+		(*PluginFrame_Ask)(nil),
+		(*PluginFrame_Sample)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2044,7 +2748,7 @@ func file_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   25,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -37,9 +37,9 @@ type PluginClient interface {
 	// description says that the plugin is dynamic. The host also uses it to check
 	// whether the plugin is alive.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*Description, error)
-	// Session is one call, context request, command or watch: the host's first frame
-	// says which, the plugin's last frame is the result. The host may open any number
-	// concurrently.
+	// Session is one call, context request, command, hook or watch: the host's first
+	// frame says which, the plugin's last frame is the result. The host may open any
+	// number concurrently.
 	Session(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[HostFrame, PluginFrame], error)
 }
 
@@ -85,9 +85,9 @@ type PluginServer interface {
 	// description says that the plugin is dynamic. The host also uses it to check
 	// whether the plugin is alive.
 	Describe(context.Context, *DescribeRequest) (*Description, error)
-	// Session is one call, context request, command or watch: the host's first frame
-	// says which, the plugin's last frame is the result. The host may open any number
-	// concurrently.
+	// Session is one call, context request, command, hook or watch: the host's first
+	// frame says which, the plugin's last frame is the result. The host may open any
+	// number concurrently.
 	Session(grpc.BidiStreamingServer[HostFrame, PluginFrame]) error
 	mustEmbedUnimplementedPluginServer()
 }

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/term"
@@ -92,9 +93,13 @@ const socketName = "engine.sock"
 // Path returns the path of the tool.
 func (e *Engine) Path() string { return e.tool }
 
-// close ends remaining processes. There should be none.
+// close ends remaining processes. There should be none: those that were killed on the
+// other side have a moment to end.
 func (e *Engine) close(t *testing.T) {
 	e.listener.Close()
+	for end := time.Now().Add(5 * time.Second); e.busy() && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
 	e.mu.Lock()
 	for conn := range e.conns {
 		conn.Close()
@@ -105,6 +110,13 @@ func (e *Engine) close(t *testing.T) {
 	}
 	e.mu.Unlock()
 	e.wg.Wait()
+}
+
+// busy reports whether processes are running.
+func (e *Engine) busy() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.running) > 0
 }
 
 // KillAll kills the commands and all their descendants, like the end of a

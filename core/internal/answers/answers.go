@@ -19,16 +19,16 @@ func By(resp *model.Response, provider, name string) (answered, answeredModel st
 	return provider, name
 }
 
-// TextOnly keeps the parts of an incomplete answer that can be sent again.
-func TextOnly(parts model.Parts) model.Parts {
+// textOnly keeps the parts of an incomplete answer that can be sent again.
+func textOnly(parts model.Parts) model.Parts {
 	return slices.DeleteFunc(parts, func(p model.Part) bool {
 		_, ok := p.(model.Text)
 		return !ok
 	})
 }
 
-// UniqueIDs sets the ids of calls that the provider left empty or duplicated.
-func UniqueIDs(parts model.Parts, newID func() string) {
+// uniqueIDs sets the ids of calls that the provider left empty or duplicated.
+func uniqueIDs(parts model.Parts, newID func() string) {
 	seen := map[string]bool{}
 	for i, p := range parts {
 		if c, ok := p.(model.ToolCall); ok {
@@ -115,4 +115,13 @@ func Texts(parts model.Parts) (text string, others model.Parts) {
 		}
 	}
 	return text, others
+}
+
+// Hide keeps secrets of what is not logged out of later records. The hider may be nil.
+func Hide(hider interface{ Hide(text string) }, parts model.Parts) {
+	for _, p := range parts {
+		if text := model.Written(p); text != "" && hider != nil {
+			hider.Hide(text)
+		}
+	}
 }

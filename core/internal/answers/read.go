@@ -9,9 +9,41 @@ import (
 	"github.com/seed-009c0928/agent/core/model"
 )
 
-// Read makes a request and passes the events of its answer on. On an error the
-// response holds what was received. First is the time to the first part.
-func Read(ctx context.Context, p model.Provider, req *model.Request, clock func() time.Time, emit func(event.Body)) (resp *model.Response, first time.Duration, err error) {
+// Source is what answers, and what its answers get.
+type Source struct {
+	Provider model.Provider
+	Clock    func() time.Time
+	NewID    func() string // of calls without one
+}
+
+// Ask makes a request and passes the events of its answer on. It returns the answer and
+// the event of its end. On an error the answer has the text that was received.
+func (s Source) Ask(ctx context.Context, req *model.Request, emit func(event.Body)) (event.Message, event.LLMEnd, error) {
+	name, start := s.Provider.Info().Name, s.Clock()
+	resp, first, err := read(ctx, s.Provider, req, s.Clock, emit)
+	answer := event.Message{Provider: name, Model: req.Model}
+	if resp != nil {
+		answer.Content, answer.Usage, answer.Stop, answer.ResponseID = resp.Parts, resp.Usage, resp.Stop, resp.ID
+		answer.Provider, answer.Model = By(resp, name, req.Model)
+	}
+	if err == nil && resp.Empty() {
+		err = &model.Error{Code: model.CodeInvalidResponse, Provider: answer.Provider, Message: model.ErrEmpty.Error(), Err: model.ErrEmpty}
+		answer.Content = nil
+	}
+	end := event.LLMEnd{Provider: answer.Provider, Model: answer.Model, LatencyMS: s.Clock().Sub(start).Milliseconds(), FirstMS: first.Milliseconds()}
+	if err != nil {
+		answer.Partial = true
+		end.Error, end.Code = err.Error(), model.AsError(err).Code
+		answer.Content = textOnly(answer.Content)
+	}
+	uniqueIDs(answer.Content, s.NewID)
+	end.Usage, end.Stop = answer.Usage, answer.Stop
+	return answer, end, err
+}
+
+// read passes the events of an answer on. On an error the response holds what was
+// received. First is the time to the first part.
+func read(ctx context.Context, p model.Provider, req *model.Request, clock func() time.Time, emit func(event.Body)) (resp *model.Response, first time.Duration, err error) {
 	var g model.Gatherer
 	start, begun, name := clock(), false, req.Model
 	defer func() {

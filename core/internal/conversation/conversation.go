@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -32,6 +33,7 @@ type Conversation struct {
 	view atomic.Pointer[View]
 	// Stopped says that the work on the last input ended, and not by an interruption.
 	Stopped bool
+	Queued  []Queued // messages of a session log that were not added
 
 	inputs  []input
 	taken   map[string]bool  // IDs of inputs
@@ -81,6 +83,14 @@ func (v View) Inputs() []event.Seq {
 	return list
 }
 
+// Queued is a message that waits to be added.
+type Queued struct {
+	Seq           event.Seq // of its event; 0 = none
+	Source        string
+	Parts, Record model.Parts                  // as added, and as recorded
+	Work          func(context.Context) string // makes the text; may be nil
+}
+
 // View returns the current view. It is safe for concurrent use.
 func (c *Conversation) View() View {
 	if v := c.view.Load(); v != nil {
@@ -118,7 +128,7 @@ func (c *Conversation) Taken(id string) bool { return c.taken[id] }
 
 // Unfinished reports whether work on an input was interrupted.
 func (c *Conversation) Unfinished() bool {
-	return len(c.messages) > 0 && !c.Stopped && (!c.Answered || len(c.open) > 0)
+	return len(c.messages) > 0 && !c.Stopped && (!c.Answered || len(c.open) > 0 || len(c.Queued) > 0)
 }
 
 // LastText returns the text of the last message.
@@ -251,10 +261,15 @@ func (c *Conversation) Apply(e event.Event, o Options) error {
 		c.AddInput(e.Seq, b.Input, b.Content)
 	case event.Idle:
 		c.Stopped = b.State != Unfinished
+	case event.Queued:
+		if b.Run == "" { // others are inputs, which are the host's
+			c.Queued = append(c.Queued, Queued{Seq: e.Seq, Source: b.Source, Parts: b.Content, Record: b.Content})
+		}
 	case event.Steering:
 		if b.Source == LoopDetection {
 			c.NewPattern()
 		}
+		c.Queued = slices.DeleteFunc(c.Queued, func(q Queued) bool { return q.Seq == b.Queued })
 		c.Add(model.RoleUser, b.Content)
 	case event.Compacted:
 		c.Bound(o.Window)

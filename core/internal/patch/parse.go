@@ -2,10 +2,11 @@ package patch
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // Op is what a patch does to a file.
@@ -249,7 +250,7 @@ func (p *parser) hunk() (Hunk, error) {
 	h := Hunk{Line: p.from + p.at + 1}
 	for ; p.at < len(p.lines) && strings.HasPrefix(p.lines[p.at], "@@"); p.at++ {
 		header := strings.TrimSpace(strings.TrimPrefix(p.lines[p.at], "@@"))
-		if m := unifiedHeader.FindStringSubmatch(header); m != nil {
+		if m := unifiedHeader().FindStringSubmatch(header); m != nil {
 			h.At, _ = strconv.Atoi(m[1]) // too large a number is none
 			h.Section = strings.TrimSpace(m[2])
 			continue
@@ -283,7 +284,7 @@ func (p *parser) hunk() (Hunk, error) {
 
 // unifiedHeader is that of a hunk in a unified diff, such as
 // "-1,3 +1,4 @@ func f() {", whose numbers are unreliable.
-var unifiedHeader = regexp.MustCompile(`^-(\d+)(?:,\d+)? \+\d+(?:,\d+)?(?:\s*@@(.*)|\s*)$`)
+var unifiedHeader = lazy.Regexp(`^-(\d+)(?:,\d+)? \+\d+(?:,\d+)?(?:\s*@@(.*)|\s*)$`)
 
 // trimBlank drops blank lines at the end, which separate a hunk from the next.
 func trimBlank(lines []Line) []Line {

@@ -1,6 +1,7 @@
 package questions
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"sync"
@@ -89,6 +90,20 @@ func (s *Set) Open() (list []event.Question) {
 		}
 	}
 	return list
+}
+
+// Answerable returns the open question with an ID, if it can be answered with a choice.
+func (s *Set) Answerable(id, choice string) (event.Question, error) {
+	for _, q := range s.Open() {
+		if q.QID != id {
+			continue
+		}
+		if !slices.Contains(q.Choices, choice) {
+			return q, fmt.Errorf("question %s cannot be answered with %q: its choices are %v", id, choice, q.Choices)
+		}
+		return q, nil
+	}
+	return event.Question{}, fmt.Errorf("no question %q is open", id)
 }
 
 // Parked reports whether the user was asked about a call of the answer: then those

@@ -30,6 +30,7 @@ type Recorder struct {
 	seq     event.Seq
 	pending []event.Event // refused by the journal
 	stop    func(error)
+	sealed  bool
 }
 
 // New returns a recorder. The journal may be nil. An optional journal is not used
@@ -66,6 +67,9 @@ func (r *Recorder) OnError(stop func(error)) {
 func (r *Recorder) Add(ctx context.Context, e event.Event) (event.Seq, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.sealed {
+		return r.seq, nil
+	}
 	r.seq++
 	e.Seq = r.seq
 	var err error
@@ -91,6 +95,14 @@ func (r *Recorder) Add(ctx context.Context, e event.Event) (event.Seq, error) {
 func (r *Recorder) Flush(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.flush(ctx)
+}
+
+// Seal is Flush after which nothing is recorded or shown any more.
+func (r *Recorder) Seal(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sealed = true
 	return r.flush(ctx)
 }
 

@@ -2,9 +2,10 @@ package textedit
 
 import (
 	"fmt"
-	"regexp"
 	"sort"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // Options of [Text.Replace].
@@ -160,7 +161,7 @@ func follow(before, text string, blocks bool) (string, bool) {
 		if strings.TrimSpace(l) == "" || strings.HasPrefix(l, before) {
 			continue
 		}
-		if indent(l) == "" && i > 0 && strings.TrimSpace(lines[i-1]) == "" && topLevel.MatchString(l) {
+		if indent(l) == "" && i > 0 && strings.TrimSpace(lines[i-1]) == "" && topLevel().MatchString(l) {
 			return text, false
 		}
 		less = true
@@ -176,7 +177,7 @@ func follow(before, text string, blocks bool) (string, bool) {
 	return first + "\n" + strings.Join(lines, "\n"), true
 }
 
-var topLevel = regexp.MustCompile(`^(async def |def |class |@|if __name__|import |from |#|[\w.-]+:)`)
+var topLevel = lazy.Regexp(`^(async def |def |class |@|if __name__|import |from |#|[\w.-]+:)`)
 
 // occurrences counts where part occurs in text, overlaps included, and returns
 // the line numbers of the first ones.
@@ -275,12 +276,12 @@ func newLines(ops []Op) string {
 	return join(lines)
 }
 
-var numbered = regexp.MustCompile(`^\s*\d+ \| `)
+var numbered = lazy.Regexp(`^\s*\d+ \| `)
 
 // notFound is the error for a missing text, with the nearest lines.
 func (t *Text) notFound(old []string) error {
 	const message = "old_string was not found"
-	if numbered.MatchString(old[0]) {
+	if numbered().MatchString(old[0]) {
 		return fmt.Errorf("%s. It starts with a line number as shown by read_file: leave out the numbers and bars", message)
 	}
 	at, found := t.Nearest(old)

@@ -120,3 +120,12 @@ func Interrupted(started bool) string {
 func Context(source string, trusted bool, text string) string {
 	return fmt.Sprintf("<context source=%q trusted=%t>\n%s\n</context>", source, trusted, strings.ReplaceAll(text, "</context", "< /context"))
 }
+
+// Window warns of a context window of which so much is used.
+func Window(percent int, note string) string {
+	text := fmt.Sprintf("about %d %% of the model's context window is used", percent)
+	if note != "" {
+		text += "; " + note
+	}
+	return text
+}

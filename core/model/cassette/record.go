@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 )
@@ -47,6 +48,9 @@ func Record(path string, next http.RoundTripper, o Options) (*Recorder, error) {
 	head, err := document(h)
 	if err != nil {
 		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil { // as a test's data, not as a secret
+		return nil, fmt.Errorf("cassette: %w", err)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -51,6 +51,25 @@ func Google(lookup func(string) string) Token {
 	}).token
 }
 
+// GoogleProject returns the project that gcloud is set to. The error is a
+// *model.Error with CodeNotConfigured.
+func GoogleProject(ctx context.Context, lookup func(string) string) (string, error) {
+	s := &source{
+		argv: []string{"gcloud", "config", "get-value", "project"}, lookup: lookup,
+		missing: "no Google Cloud project: set providers.gemini.project or GOOGLE_CLOUD_PROJECT",
+		failed:  "gcloud has no project: run gcloud config set project, or set providers.gemini.project or GOOGLE_CLOUD_PROJECT",
+	}
+	out, err := s.run(ctx)
+	if err != nil {
+		return "", err
+	}
+	project := strings.TrimSpace(string(out))
+	if !isToken(project) {
+		return "", notConfigured(s.failed, nil)
+	}
+	return project, nil
+}
+
 // source is a program that prints a token.
 type source struct {
 	argv            []string

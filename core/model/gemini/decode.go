@@ -81,6 +81,10 @@ func (u *usage) UnmarshalJSON(data []byte) error {
 	return wire.Lenient(data, (*plain)(u))
 }
 
+func (u *usage) total() model.Usage {
+	return model.Usage{Input: int(u.Prompt + u.ToolPrompt), CachedInput: int(u.Cached), Output: int(u.Candidates + u.Thoughts), Reasoning: int(u.Thoughts)}
+}
+
 // decode replaces c by the chunk in data.
 func (c *chunk) decode(data []byte) error {
 	reset := func() {
@@ -283,10 +287,9 @@ func (a *answer) Done() (model.Delta, error) {
 	if err != nil {
 		return model.Delta{}, err
 	}
-	u := a.usage
 	return model.Delta{
 		Kind: model.DeltaDone, Stop: stop, ResponseID: a.id, Model: a.model,
-		Usage: model.Usage{Input: int(u.Prompt + u.ToolPrompt), CachedInput: int(u.Cached), Output: int(u.Candidates + u.Thoughts), Reasoning: int(u.Thoughts)},
+		Usage: a.usage.total(),
 	}, nil
 }
 

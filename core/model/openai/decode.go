@@ -87,6 +87,13 @@ func (u *usage) UnmarshalJSON(data []byte) error {
 	return wire.Lenient(data, (*plain)(u))
 }
 
+func (u *usage) total() model.Usage {
+	return model.Usage{
+		Input: int(u.Input), CachedInput: int(u.InputDetails.Cached), CacheWrite: int(u.InputDetails.Written),
+		Output: int(u.Output), Reasoning: int(u.OutputDetails.Reasoning),
+	}
+}
+
 func (d *inputDetails) UnmarshalJSON(data []byte) error {
 	type plain inputDetails
 	return wire.Lenient(data, (*plain)(d))
@@ -414,10 +421,7 @@ func (a *answer) Done() (model.Delta, error) {
 	u := a.end.Usage
 	return model.Delta{
 		Kind: model.DeltaDone, Stop: stop, ResponseID: a.end.ID, Model: a.end.Model,
-		Usage: model.Usage{
-			Input: int(u.Input), CachedInput: int(u.InputDetails.Cached), CacheWrite: int(u.InputDetails.Written),
-			Output: int(u.Output), Reasoning: int(u.OutputDetails.Reasoning),
-		},
+		Usage: u.total(),
 	}, nil
 }
 

@@ -144,7 +144,7 @@ func (c *Client) authorize(r *http.Request) error {
 	return nil
 }
 
-// maxJSON limits a response of GetJSON, in bytes.
+// maxJSON limits a response of GetJSON and PostJSON, in bytes.
 const maxJSON = 8 << 20
 
 // GetJSON decodes the JSON at u, such as the list of models, into v, within the
@@ -152,9 +152,24 @@ const maxJSON = 8 << 20
 func (c *Client) GetJSON(ctx context.Context, u *url.URL, v any) error {
 	x := c.Exchange(ctx)
 	defer x.Close()
-	r := (&http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{"Accept": {"application/json"}}}).WithContext(x.ctx)
+	r := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{"Accept": {"application/json"}}}
+	return x.json(r.WithContext(x.ctx), v)
+}
+
+// PostJSON is like GetJSON, for the answer to p, which is not streamed.
+func (c *Client) PostJSON(ctx context.Context, p Post, v any) error {
+	x := c.Exchange(ctx)
+	defer x.Close()
+	r := x.request(p)
+	r.Header.Set("Accept", "application/json")
+	return x.json(r, v)
+}
+
+// json sends a request and decodes the JSON of its response into v.
+func (x *Exchange) json(r *http.Request, v any) error {
+	c := x.client
 	return x.roundTrip(r, func(resp *http.Response, body *watchedBody) error {
-		if err := x.check(resp, body, u); err != nil {
+		if err := x.check(resp, body, r.URL); err != nil {
 			return err
 		}
 		data, err := io.ReadAll(io.LimitReader(body, maxJSON+1))

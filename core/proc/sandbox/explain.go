@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // Cause is the reason why a command failed in its sandbox.
@@ -53,25 +55,25 @@ func (p *Profile) Explain(level Level, dir, output string) []Cause {
 }
 
 var (
-	readOnlyText = regexp.MustCompile(`(?i)read-only file system|EROFS`)
-	busyText     = regexp.MustCompile(`(?i)device or resource busy|EBUSY|cross-device link|EXDEV`)
-	deniedText   = regexp.MustCompile(`(?i)permission denied|EACCES|operation not permitted|EPERM`)
-	networkText  = regexp.MustCompile(`(?i)network is unreachable|ENETUNREACH|could not resolve host|temporary failure in name resolution|` +
+	readOnlyText = lazy.Regexp(`(?i)read-only file system|EROFS`)
+	busyText     = lazy.Regexp(`(?i)device or resource busy|EBUSY|cross-device link|EXDEV`)
+	deniedText   = lazy.Regexp(`(?i)permission denied|EACCES|operation not permitted|EPERM`)
+	networkText  = lazy.Regexp(`(?i)network is unreachable|ENETUNREACH|could not resolve host|temporary failure in name resolution|` +
 		`name or service not known|no such host|ENOTFOUND|EAI_AGAIN|socket: operation not permitted`)
-	unresolvedText = regexp.MustCompile(`(?i)(?:could not resolve host:?|lookup|ENOTFOUND|EAI_AGAIN|unable to resolve host address) +[‘'"]?((?:[\w-]+\.)+[a-z][\w-]+)`)
-	serverText     = regexp.MustCompile(`(?i)connection refused|ECONNREFUSED|failed to connect|couldn't connect|could not connect|can't connect`)
-	localText      = regexp.MustCompile(`(?i)(localhost|127\.0\.0\.1|::1)\b(?:\]?(?::|,? port |" *\([^)]*\), port )(\d+))?`)
-	socketText     = regexp.MustCompile(`(?i)(?:unix(?:://|@| |:)|socket |through |at |")["']?(/[\w./-]*(?:sock|\.s\.PGSQL\.\d+)[\w./-]*)`)
-	keysText       = regexp.MustCompile(`(?i)permission denied \(publickey|host key verification failed|could not read (username|password)|terminal prompts disabled|authentication failed|no secret key|not logged in|unable to find a private key`)
-	processText    = regexp.MustCompile(`(?i)no such process|no process found`)
-	callText       = regexp.MustCompile(`(?i)\b(unshare|clone|ptrace|mount|setns|newuidmap|perf_event_open|bpf|chroot|user namespace)\w*\b.*operation not permitted`)
-	quotedText     = regexp.MustCompile(`'([^']+)'|"([^"]+)"|‘([^’]+)’`)
+	unresolvedText = lazy.Regexp(`(?i)(?:could not resolve host:?|lookup|ENOTFOUND|EAI_AGAIN|unable to resolve host address) +[‘'"]?((?:[\w-]+\.)+[a-z][\w-]+)`)
+	serverText     = lazy.Regexp(`(?i)connection refused|ECONNREFUSED|failed to connect|couldn't connect|could not connect|can't connect`)
+	localText      = lazy.Regexp(`(?i)(localhost|127\.0\.0\.1|::1)\b(?:\]?(?::|,? port |" *\([^)]*\), port )(\d+))?`)
+	socketText     = lazy.Regexp(`(?i)(?:unix(?:://|@| |:)|socket |through |at |")["']?(/[\w./-]*(?:sock|\.s\.PGSQL\.\d+)[\w./-]*)`)
+	keysText       = lazy.Regexp(`(?i)permission denied \(publickey|host key verification failed|could not read (username|password)|terminal prompts disabled|authentication failed|no secret key|not logged in|unable to find a private key`)
+	processText    = lazy.Regexp(`(?i)no such process|no process found`)
+	callText       = lazy.Regexp(`(?i)\b(unshare|clone|ptrace|mount|setns|newuidmap|perf_event_open|bpf|chroot|user namespace)\w*\b.*operation not permitted`)
+	quotedText     = lazy.Regexp(`'([^']+)'|"([^"]+)"|‘([^’]+)’`)
 )
 
 func (p *Profile) explainLine(level Level, dir, line string) (Cause, bool) {
-	if networkText.MatchString(line) && !p.Network.Full {
+	if networkText().MatchString(line) && !p.Network.Full {
 		host := ""
-		if m := unresolvedText.FindStringSubmatch(line); m != nil {
+		if m := unresolvedText().FindStringSubmatch(line); m != nil {
 			host = m[1]
 		}
 		return Cause{host, NoNetwork}, true
@@ -79,7 +81,7 @@ func (p *Profile) explainLine(level Level, dir, line string) (Cause, bool) {
 	if c, ok := p.explainService(level, line); ok {
 		return c, true
 	}
-	for _, message := range [...]*regexp.Regexp{readOnlyText, deniedText, busyText} {
+	for _, message := range [...]*regexp.Regexp{readOnlyText(), deniedText(), busyText()} {
 		at := message.FindStringIndex(line)
 		if at == nil {
 			continue
@@ -91,10 +93,10 @@ func (p *Profile) explainLine(level Level, dir, line string) (Cause, bool) {
 			path = filepath.Clean(path)
 			kind, held := p.judge(path)
 			switch {
-			case !held && level == Landlock && message == deniedText && p.besideHidden(path):
+			case !held && level == Landlock && message == deniedText() && p.besideHidden(path):
 				return Cause{filepath.Dir(path), Beside}, true
-			case !held, kind == Hidden && message != deniedText:
-			case kind == Outside && (message == busyText || message == deniedText && level == Namespace):
+			case !held, kind == Hidden && message != deniedText():
+			case kind == Outside && (message == busyText() || message == deniedText() && level == Namespace):
 				// The sandbox is not the cause.
 			default:
 				return Cause{path, kind}, true
@@ -107,20 +109,20 @@ func (p *Profile) explainLine(level Level, dir, line string) (Cause, bool) {
 // explainService explains a failure to reach a server, a process or a key.
 func (p *Profile) explainService(level Level, line string) (Cause, bool) {
 	switch {
-	case keysText.MatchString(line):
+	case keysText().MatchString(line):
 		return Cause{Kind: Keys}, true
-	case callText.MatchString(line):
+	case callText().MatchString(line):
 		return Cause{Kind: Call}, true
 	case level == Landlock && strings.TrimSpace(line) == "Permission denied":
 		return Cause{"/tmp", Outside}, true // the likeliest path of programs that name none
 	case level != Namespace:
-	case processText.MatchString(line):
+	case processText().MatchString(line):
 		return Cause{Kind: Process}, true
-	case socketText.MatchString(line) && (serverText.MatchString(line) || deniedText.MatchString(line) || strings.Contains(line, "o such file") || strings.Contains(line, "annot connect")):
-		return Cause{strings.TrimRight(socketText.FindStringSubmatch(line)[1], "."), Socket}, true
-	case serverText.MatchString(line) && localText.MatchString(line) && !p.Network.Full:
+	case socketText().MatchString(line) && (serverText().MatchString(line) || deniedText().MatchString(line) || strings.Contains(line, "o such file") || strings.Contains(line, "annot connect")):
+		return Cause{strings.TrimRight(socketText().FindStringSubmatch(line)[1], "."), Socket}, true
+	case serverText().MatchString(line) && localText().MatchString(line) && !p.Network.Full:
 		c := Cause{Kind: Unserved}
-		if m := localText.FindStringSubmatch(line); m[2] != "" {
+		if m := localText().FindStringSubmatch(line); m[2] != "" {
 			c.Path = "localhost:" + m[2]
 		}
 		return c, true
@@ -140,7 +142,7 @@ func (p *Profile) besideHidden(path string) bool {
 // "cat: x: MESSAGE", "cannot move 'x' to 'y': MESSAGE", "MESSAGE: 'x'".
 func candidates(before, after string) (paths []string) {
 	quoted := func(text string) (found []string) {
-		for _, m := range quotedText.FindAllStringSubmatch(text, -1) {
+		for _, m := range quotedText().FindAllStringSubmatch(text, -1) {
 			found = append(found, m[1]+m[2]+m[3])
 		}
 		slices.Reverse(found)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 )
 
 // tempPrefix is the prefix of the names of temporary directories.
@@ -58,6 +59,14 @@ func (t *TempDir) Remove() error {
 	}
 	defer t.unlock()
 	return removeAll(t.Path)
+}
+
+// InTempDir reports whether a path is in a directory of [NewTempDir].
+func InTempDir(path string) bool {
+	return slices.ContainsFunc(TempBases(), func(base string) bool {
+		rest, err := filepath.Rel(base, path)
+		return err == nil && strings.HasPrefix(rest, tempPrefix)
+	})
 }
 
 // SweepTempDirs removes the directories of agents of this user that were killed.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -86,8 +87,8 @@ func HideExcept(roots, open []string) (masked []string) {
 func ProgramPaths(dirs []string, home string) []string {
 	var list []string
 	home = Resolve(home)
-	for _, dir := range dirs {
-		if dir = Resolve(dir); !filepath.IsAbs(dir) || home != "" && Below(dir, home) {
+	for _, dir := range ResolveAll(dirs) {
+		if !filepath.IsAbs(dir) || home != "" && Below(dir, home) {
 			continue
 		}
 		list = append(list, dir)
@@ -125,6 +126,44 @@ func Resolve(path string) string {
 		return real
 	}
 	return filepath.Clean(path)
+}
+
+// ResolveAll is [Resolve] for many paths; it looks at each directory above them
+// once.
+func ResolveAll(paths []string) []string {
+	known := map[string]string{} // "" for what is not there
+	var resolve func(path string) string
+	resolve = func(path string) string {
+		real, ok := known[path]
+		if ok {
+			return real
+		}
+		switch dir := filepath.Dir(path); {
+		case dir == path:
+			real = path
+		case resolve(dir) != "":
+			real = filepath.Join(resolve(dir), filepath.Base(path))
+			if info, err := os.Lstat(real); err != nil {
+				real = ""
+			} else if info.Mode()&fs.ModeSymlink != 0 {
+				real, _ = filepath.EvalSymlinks(real) // "" if it leads nowhere
+			}
+		}
+		known[path] = real
+		return real
+	}
+	all := slices.Clone(paths)
+	for i, path := range all {
+		switch {
+		case path == "":
+		case runtime.GOOS == "windows": // where names have a canonical form, too
+			all[i] = Resolve(path)
+		default:
+			path = filepath.Clean(path)
+			all[i] = cmp.Or(resolve(path), path)
+		}
+	}
+	return all
 }
 
 // PathDirs returns the directories of the PATH in an environment.

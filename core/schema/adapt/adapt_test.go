@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ func corpus(t testing.TB) map[string]json.RawMessage {
 }
 
 // TestCorpus: every form becomes a schema of an object in every dialect, the
-// reasons are given, and adapting twice changes nothing more. What services accept
+// reasons are given but for leaving out that there are no other arguments, and adapting twice changes nothing more. What services accept
 // is checked by their fakes, in core/model/modeltest.
 func TestCorpus(t *testing.T) {
 	all := corpus(t)
@@ -36,7 +37,7 @@ func TestCorpus(t *testing.T) {
 			out, changes := Adapt(d, all[name])
 			again, more := Adapt(d, out)
 			switch {
-			case (string(out) == string(all[name])) != (len(changes) == 0):
+			case len(changes) == 0 && !reflect.DeepEqual(open(t, out), open(t, all[name])), len(changes) > 0 && string(out) == string(all[name]):
 				t.Errorf("%s, %s: changes %q: %s", name, d, changes, out)
 			case string(again) != string(out):
 				t.Errorf("%s, %s: not stable: %q\n%s\n%s", name, d, more, out, again)
@@ -47,6 +48,19 @@ func TestCorpus(t *testing.T) {
 			}
 		}
 	}
+}
+
+// open returns a schema that does not say that there are no other arguments.
+func open(t *testing.T, schema json.RawMessage) any {
+	t.Helper()
+	var root any
+	if err := json.Unmarshal(schema, &root); err != nil {
+		t.Fatal(err)
+	}
+	if o, ok := root.(map[string]any); ok && o["additionalProperties"] == false {
+		delete(o, "additionalProperties")
+	}
+	return root
 }
 
 func TestAdapt(t *testing.T) {

@@ -45,6 +45,7 @@ const (
 	goRegexp       = "https://pkg.go.dev/regexp/syntax"
 	protobufDepth  = "https://protobuf.dev/programming-guides/json/"
 	zodNull        = "https://github.com/patlux/pi-commandcode-provider/pull/103"
+	notStrict      = "arguments are validated here; 29 bytes of every tool in every request"
 	otherServices  = "the strictest of the services behind gateways"
 )
 
@@ -59,6 +60,7 @@ var tables = map[Dialect][]rule{
 		{formats("date-time time date duration email hostname ipv4 ipv6 uuid"), openAIFormat},
 		{enumsUpTo(250, 15_000, 1000), openAIFormat},
 		{itemsOfArrays, openAIItems},
+		{openRoot, notStrict},
 		{depthUpTo(30), openAIFormat},
 	},
 	Anthropic: {
@@ -67,6 +69,7 @@ var tables = map[Dialect][]rule{
 		{flattenRoot, anthropicRoot},
 		{patterns, anthropicDraft},
 		{renameProperties, anthropicNames},
+		{openRoot, notStrict},
 		{enumsUpTo(1000, 50_000, 5000), otherServices},
 		{depthUpTo(30), otherServices},
 	},
@@ -117,6 +120,7 @@ var tables = map[Dialect][]rule{
 		{enumsUpTo(250, 15_000, 1000), openAIFormat},
 		{knownRequired, geminiSchema},
 		{renameProperties, anthropicNames},
+		{openRoot, notStrict},
 		{depthUpTo(10), llamaPatterns},
 	},
 	Validator: {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // silent keywords are dropped without a word in the description.
@@ -57,15 +59,15 @@ func patterns(a *adapter, root *object) { dropPatterns(a, root, portable) }
 // goPatterns translates regular expressions to those of Go, or drops them.
 func goPatterns(a *adapter, root *object) {
 	each(root, "", func(o *object, at string) {
-		if p := o.text("pattern"); p != "" && !compiles(p) && unicodeEscape.MatchString(p) {
-			o.set("pattern", unicodeEscape.ReplaceAllString(p, `\x{$1$2}`))
+		if p := o.text("pattern"); p != "" && !compiles(p) && unicodeEscape().MatchString(p) {
+			o.set("pattern", unicodeEscape().ReplaceAllString(p, `\x{$1$2}`))
 			a.note("escapes of a pattern translated", at)
 		}
 	})
 	dropPatterns(a, root, compiles)
 }
 
-var unicodeEscape = regexp.MustCompile(`\\u(?:([0-9A-Fa-f]{4})|\{([0-9A-Fa-f]{1,6})\})`)
+var unicodeEscape = lazy.Regexp(`\\u(?:([0-9A-Fa-f]{4})|\{([0-9A-Fa-f]{1,6})\})`)
 
 func compiles(p string) bool {
 	_, err := regexp.Compile(p)
@@ -74,9 +76,9 @@ func compiles(p string) bool {
 
 // unportable is what Go accepts and other engines do not, or differently: flags,
 // Go's names, classes and anchors, Unicode classes.
-var unportable = regexp.MustCompile(`\(\?[^:]|\\[AzZQEpPCx]|\[\[:|\[:\^?[a-z]+:\]`)
+var unportable = lazy.Regexp(`\(\?[^:]|\\[AzZQEpPCx]|\[\[:|\[:\^?[a-z]+:\]`)
 
-func portable(p string) bool { return compiles(p) && !unportable.MatchString(p) }
+func portable(p string) bool { return compiles(p) && !unportable().MatchString(p) }
 
 func dropPatterns(a *adapter, root *object, good func(string) bool) {
 	each(root, "", func(o *object, at string) {
@@ -104,6 +106,14 @@ func dropPatterns(a *adapter, root *object, good func(string) bool) {
 			o.drop("patternProperties")
 		}
 	})
+}
+
+// openRoot leaves out that there are no other arguments. It is no change worth
+// reporting: the service would accept it.
+func openRoot(_ *adapter, root *object) {
+	if root.get("additionalProperties") == false {
+		root.drop("additionalProperties")
+	}
 }
 
 // constAsEnum replaces const by an enum.

@@ -64,6 +64,7 @@ type Exporter struct {
 	sampler *sampler
 	redact  *redact.Redactor
 	counts  counts
+	numbers telemetry.Numbers
 	warned  sync.Once
 	// onWarning may have nothing.
 	onWarning atomic.Pointer[func(string) bool]
@@ -122,7 +123,7 @@ func Open(ctx context.Context, opts Options) (*Exporter, error) {
 		return nil, errors.Join(fmt.Errorf("telemetry: %w", err), e.Close())
 	}
 	if e.meters != nil {
-		if e.metrics, err = newInstruments(e.meters.Meter(e.scope.Name, scopeOptions(e.scope)...)); err != nil {
+		if e.metrics, err = newInstruments(e.meters.Meter(e.scope.Name, scopeOptions(e.scope)...), e.numbers.Read); err != nil {
 			return nil, errors.Join(fmt.Errorf("telemetry: %w", err), e.Close())
 		}
 	}
@@ -226,6 +227,12 @@ func (e *Exporter) Stats() Stats {
 // OnWarning sets what gets the warning before [Options.Warn], and returns whether it
 // shows it.
 func (e *Exporter) OnWarning(show func(message string) bool) { e.onWarning.Store(&show) }
+
+// Observe adds what returns numbers, such as agent.queue.inputs, until stop is called.
+// It is called when metrics are sent, concurrently with anything else.
+func (e *Exporter) Observe(read func() []telemetry.Number) (stop func()) {
+	return e.numbers.Observe(read)
+}
 
 // Flush sends what waits. The error says what could not be sent.
 func (e *Exporter) Flush(ctx context.Context) error {

@@ -3,6 +3,7 @@ package otlp
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -27,7 +28,7 @@ type instruments struct {
 	active                               metric.Int64UpDownCounter
 }
 
-func newInstruments(m metric.Meter) (*instruments, error) {
+func newInstruments(m metric.Meter, numbers func() []telemetry.Number) (*instruments, error) {
 	var errs []error
 	histogram := func(name, unit, text string, buckets []float64) metric.Float64Histogram {
 		h, err := m.Float64Histogram(name, metric.WithUnit(unit), metric.WithDescription(text), metric.WithExplicitBucketBoundaries(buckets...))
@@ -47,7 +48,40 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 	i.decisions, err = m.Int64Counter("agent.permission.decisions", metric.WithUnit("{decision}"), metric.WithDescription("Decisions on tool calls."))
 	errs = append(errs, err)
 	i.active, err = m.Int64UpDownCounter("agent.sessions.active", metric.WithUnit("{session}"), metric.WithDescription("Open sessions, with those of subagents."))
-	return i, errors.Join(append(errs, err)...)
+	return i, errors.Join(append(errs, err, observe(m, numbers))...)
+}
+
+// observe measures numbers whenever metrics are sent.
+func observe(m metric.Meter, numbers func() []telemetry.Number) error {
+	queue, err := m.Int64ObservableGauge("agent.queue.inputs", metric.WithUnit("{input}"), metric.WithDescription("Inputs that wait until the one before is processed."))
+	running, err2 := m.Int64ObservableGauge("agent.source.running", metric.WithUnit("{process}"), metric.WithDescription("Plugins and MCP servers that run."))
+	starts, err3 := m.Int64ObservableCounter("agent.source.starts", metric.WithUnit("{start}"), metric.WithDescription("Starts of plugins and MCP servers."))
+	if err := errors.Join(err, err2, err3); err != nil {
+		return err
+	}
+	known := map[string]metric.Int64Observable{"agent.queue.inputs": queue, "agent.source.running": running, "agent.source.starts": starts}
+	type key struct {
+		name string
+		set  attribute.Distinct
+	}
+	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		sums, sets := map[key]int64{}, map[key]attribute.Set{}
+		for _, n := range numbers() {
+			set := attribute.NewSet(attributes(n.Attributes)...)
+			k := key{n.Name, set.Equivalent()}
+			sums[k] += n.Value
+			sets[k] = set
+		}
+		for k, sum := range sums {
+			i := known[k.name]
+			if i == nil {
+				return fmt.Errorf("telemetry: the metric %s is not known", k.name)
+			}
+			o.ObserveInt64(i, sum, metric.WithAttributeSet(sets[k]))
+		}
+		return nil
+	}, queue, running, starts)
+	return err
 }
 
 func (i *instruments) event(e event.Event) {

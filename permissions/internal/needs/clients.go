@@ -28,7 +28,7 @@ var clients = table{
 		for _, word := range c.operands("-e --rsh --exclude --include --filter") {
 			if strings.Contains(word, "::") || strings.HasPrefix(word, "rsync://") {
 				c.add(Network, "", "copies files over the network")
-			} else if scpLike.MatchString(word) || strings.Contains(word, ":/") {
+			} else if scpLike().MatchString(word) || strings.Contains(word, ":/") {
 				c.escape("connects over SSH with your keys, which are hidden from commands in the sandbox")
 			}
 		}

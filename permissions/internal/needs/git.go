@@ -2,8 +2,9 @@ package needs
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 var gitPrograms = table{"git": gitCommand}
@@ -66,13 +67,13 @@ func (c *command) config() {
 }
 
 var (
-	gitSection = regexp.MustCompile(`(?m)^\s*\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]`)
-	gitKey     = regexp.MustCompile(`(?m)^\s*(\w[\w-]*)\s*=\s*(.*?)\s*$`)
+	gitSection = lazy.Regexp(`(?m)^\s*\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]`)
+	gitKey     = lazy.Regexp(`(?m)^\s*(\w[\w-]*)\s*=\s*(.*?)\s*$`)
 )
 
 // gitSettings returns the settings in a text as "section.subsection.key".
 func gitSettings(text string, into map[string][]string) {
-	at := gitSection.FindAllStringSubmatchIndex(text, -1)
+	at := gitSection().FindAllStringSubmatchIndex(text, -1)
 	for i, m := range at {
 		end := len(text)
 		if i+1 < len(at) {
@@ -82,7 +83,7 @@ func gitSettings(text string, into map[string][]string) {
 		if m[4] >= 0 {
 			name += "." + text[m[4]:m[5]]
 		}
-		for _, kv := range gitKey.FindAllStringSubmatch(text[m[1]:end], -1) {
+		for _, kv := range gitKey().FindAllStringSubmatch(text[m[1]:end], -1) {
 			key := name + "." + strings.ToLower(kv[1])
 			into[key] = append(into[key], strings.Trim(kv[2], `"`))
 		}
@@ -175,7 +176,7 @@ func instead(url string, set map[string][]string) string {
 	return base + url[longest:]
 }
 
-var scpLike = regexp.MustCompile(`^(?:[\w.-]+@)?([\w.-]+):[^/\\]`)
+var scpLike = lazy.Regexp(`^(?:[\w.-]+@)?([\w.-]+):[^/\\]`)
 
 // remote adds what a remote needs.
 func (c *command) remote(url, sub string) {
@@ -185,9 +186,9 @@ func (c *command) remote(url, sub string) {
 	}
 	scheme, _, isURL := strings.Cut(url, "://")
 	switch {
-	case scheme == "ssh" || scheme == "git+ssh" || !isURL && scpLike.MatchString(url):
+	case scheme == "ssh" || scheme == "git+ssh" || !isURL && scpLike().MatchString(url):
 		host := hostOf(url)
-		if m := scpLike.FindStringSubmatch(url); !isURL && m != nil {
+		if m := scpLike().FindStringSubmatch(url); !isURL && m != nil {
 			host = m[1]
 		}
 		c.escape("connects to " + host + " over SSH with your keys, which are hidden from commands in the sandbox")

@@ -3,8 +3,9 @@ package needs
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 var goPrograms = table{"go": goCommand}
@@ -63,13 +64,13 @@ func (c *command) gopath() string {
 	return cmp.Or(first, path.Join(c.Home, "go"))
 }
 
-var goSetting = regexp.MustCompile(`(?m)^(\w+)=(.*)$`)
+var goSetting = lazy.Regexp(`(?m)^(\w+)=(.*)$`)
 
 // goSettings returns the settings of go env that matter here.
 func (c *command) goSettings() map[string]string {
 	set := map[string]string{"GOPROXY": "https://proxy.golang.org,direct", "GOSUMDB": "sum.golang.org"}
 	file := cmp.Or(c.Getenv("GOENV"), path.Join(cmp.Or(c.Getenv("XDG_CONFIG_HOME"), path.Join(c.Home, ".config")), "go", "env"))
-	for _, m := range goSetting.FindAllStringSubmatch(c.read(file), -1) {
+	for _, m := range goSetting().FindAllStringSubmatch(c.read(file), -1) {
 		set[m[1]] = m[2]
 	}
 	for _, name := range []string{"GOPROXY", "GOSUMDB", "GOPRIVATE", "GONOSUMDB", "GONOPROXY", "GOFLAGS"} {
@@ -129,7 +130,7 @@ func matchesModule(patterns, module string) bool {
 	return false
 }
 
-var goRequirement = regexp.MustCompile(`(?m)^\s*(?:require\s+)?([\w.~/-]+\.[\w.~/-]+)\s+(v[\w.+-]+)\s*$`)
+var goRequirement = lazy.Regexp(`(?m)^\s*(?:require\s+)?([\w.~/-]+\.[\w.~/-]+)\s+(v[\w.+-]+)\s*$`)
 
 // missingModules reports whether the module cache does not have a module that
 // go.mod requires directly.
@@ -139,7 +140,7 @@ func (c *command) missingModules(file string) bool {
 	}
 	cache := cmp.Or(c.Getenv("GOMODCACHE"), path.Join(c.gopath(), "pkg", "mod"))
 	text := c.read(file)
-	for _, m := range goRequirement.FindAllStringSubmatch(text, 100) {
+	for _, m := range goRequirement().FindAllStringSubmatch(text, 100) {
 		if strings.Contains(text, m[1]+" =>") || strings.Contains(text, m[1]+" "+m[2]+" =>") {
 			continue
 		}

@@ -4,9 +4,10 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // Kind is the kind of a need.
@@ -266,11 +267,11 @@ func IsLoopback(host string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
-var webURL = regexp.MustCompile(`https?://[^/\s"'),<>|;]+`)
+var webURL = lazy.Regexp(`https?://[^/\s"'),<>|;]+`)
 
 // urlHosts returns the hosts of the http and https URLs in a text.
 func urlHosts(text string) (hosts []string) {
-	for _, found := range webURL.FindAllString(text, -1) {
+	for _, found := range webURL().FindAllString(text, -1) {
 		if h := hostOf(found); h != "" && h != unknownHost && !slices.Contains(hosts, h) {
 			hosts = append(hosts, h)
 		}

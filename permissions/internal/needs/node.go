@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 var nodePrograms = table{
@@ -88,7 +90,7 @@ func (c *command) packages(registries []string) {
 	}
 }
 
-var npmRegistry = regexp.MustCompile(`(?mi)^\s*(?:@[\w.-]+:)?registry\s*=\s*(\S+)|^\s*(?:npmRegistryServer|registry)\s*:?\s+["']?(https?://[^"'\s]+)|^\s*registry\s*=\s*"([^"]+)"`)
+var npmRegistry = lazy.Regexp(`(?mi)^\s*(?:@[\w.-]+:)?registry\s*=\s*(\S+)|^\s*(?:npmRegistryServer|registry)\s*:?\s+["']?(https?://[^"'\s]+)|^\s*registry\s*=\s*"([^"]+)"`)
 
 // needsUserConfig reports whether the user's own settings, which are hidden, name
 // a registry that the command cannot know otherwise.
@@ -98,7 +100,7 @@ func (c *command) needsUserConfig() bool {
 }
 
 func (c *command) registryIn(file string) (hosts []string) {
-	for _, m := range npmRegistry.FindAllStringSubmatch(c.read(file), -1) {
+	for _, m := range npmRegistry().FindAllStringSubmatch(c.read(file), -1) {
 		if h := hostOf(strings.Trim(m[1]+m[2]+m[3], `"'`)); h != "" {
 			hosts = append(hosts, h)
 		}
@@ -116,7 +118,7 @@ func (c *command) projectRegistries() (hosts []string) {
 	return hosts
 }
 
-var resolvedPackage = regexp.MustCompile(`(?:"resolved": ?"|resolved "|tarball: )(?:git\+)?(https?://[^/"#]+)`)
+var resolvedPackage = lazy.Regexp(`(?:"resolved": ?"|resolved "|tarball: )(?:git\+)?(https?://[^/"#]+)`)
 
 // nodeRegistries returns the hosts of the registries: those of options, variables
 // and settings, and those of the lock file.
@@ -140,7 +142,7 @@ func (c *command) nodeRegistries() (hosts []string) {
 		}
 	}
 	for _, lock := range []string{"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml"} {
-		for _, m := range resolvedPackage.FindAllStringSubmatch(c.read(path.Join(c.Dir, lock)), -1) {
+		for _, m := range resolvedPackage().FindAllStringSubmatch(c.read(path.Join(c.Dir, lock)), -1) {
 			// The usual registry stands for the configured one.
 			if h := hostOf(m[1]); h != "" && !slices.Contains(hosts, h) && (!slices.Contains(usual, h) || lock == "yarn.lock") {
 				hosts = append(slices.Clip(hosts), h)

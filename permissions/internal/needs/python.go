@@ -3,9 +3,10 @@ package needs
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 var pythonPrograms = table{
@@ -65,7 +66,7 @@ func (c *command) inVenv() bool {
 	return c.Venv || c.Getenv("VIRTUAL_ENV") != "" || strings.Contains(c.program, "/") && c.Exists(path.Join(path.Dir(path.Dir(c.abs(c.program))), "pyvenv.cfg"))
 }
 
-var pipIndex = regexp.MustCompile(`(?m)^\s*(?:-i|--index-url|--extra-index-url|-f|--find-links|index-url|extra-index-url|find-links|index)[ =]+\s*(\S+)`)
+var pipIndex = lazy.Regexp(`(?m)^\s*(?:-i|--index-url|--extra-index-url|-f|--find-links|index-url|extra-index-url|find-links|index)[ =]+\s*(\S+)`)
 
 // indexes adds the package indexes of Python: those of options, variables and
 // settings.
@@ -84,7 +85,7 @@ func (c *command) indexes(why string) {
 			continue
 		}
 		text := c.read(file)
-		for _, m := range pipIndex.FindAllStringSubmatch(text, -1) {
+		for _, m := range pipIndex().FindAllStringSubmatch(text, -1) {
 			if h := hostOf(m[1]); main == "" && !strings.Contains(m[0], "extra") && !strings.Contains(m[0], "find") && !strings.Contains(m[0], "-f") {
 				main = h
 			} else {
@@ -96,11 +97,11 @@ func (c *command) indexes(why string) {
 		}
 	}
 	project := c.read(path.Join(c.Dir, "pyproject.toml"))
-	for _, m := range projectSource.FindAllStringSubmatch(project, -1) {
+	for _, m := range projectSource().FindAllStringSubmatch(project, -1) {
 		others = append(others, urlHosts(m[1])...)
 	}
 	for _, user := range []string{".config/pip/pip.conf", ".pip/pip.conf"} {
-		if m := pipIndex.FindStringSubmatch(c.read(path.Join(c.Home, user))); m != nil && main == "" {
+		if m := pipIndex().FindStringSubmatch(c.read(path.Join(c.Home, user))); m != nil && main == "" {
 			c.escape("needs the index " + m[1] + " of ~/" + user + ", which is hidden from commands in the sandbox")
 			return
 		}
@@ -114,7 +115,7 @@ func (c *command) indexes(why string) {
 	}
 }
 
-var projectSource = regexp.MustCompile(`(?s)\[\[tool\.(?:uv\.index|poetry\.source|pdm\.source)\]\]([^\[]*)`)
+var projectSource = lazy.Regexp(`(?s)\[\[tool\.(?:uv\.index|poetry\.source|pdm\.source)\]\]([^\[]*)`)
 
 func uvCommand(c *command) {
 	sub := c.sub("--directory --project --python -p")

@@ -2,8 +2,9 @@ package needs
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 var otherRegistries = table{
@@ -43,8 +44,8 @@ func helmCommand(c *command) {
 }
 
 var (
-	cargoSource  = regexp.MustCompile(`(?m)^\s*(?:registry|index)\s*=\s*"(?:sparse\+|git\+)?(https?://[^"]+)"`)
-	cargoPackage = regexp.MustCompile(`(?m)^name = "([^"]+)"\nversion = "([^"]+)"\nsource = "(registry|sparse|git)\+([^"]+)"`)
+	cargoSource  = lazy.Regexp(`(?m)^\s*(?:registry|index)\s*=\s*"(?:sparse\+|git\+)?(https?://[^"]+)"`)
+	cargoPackage = lazy.Regexp(`(?m)^name = "([^"]+)"\nversion = "([^"]+)"\nsource = "(registry|sparse|git)\+([^"]+)"`)
 )
 
 func cargoCommand(c *command) {
@@ -96,10 +97,10 @@ func (c *command) crates(why string) {
 	if !replaced {
 		c.hosts(why, "index.crates.io", "static.crates.io")
 	}
-	for _, m := range cargoSource.FindAllStringSubmatch(settings, -1) {
+	for _, m := range cargoSource().FindAllStringSubmatch(settings, -1) {
 		c.hosts(why, hostOf(m[1]))
 	}
-	for _, m := range cargoPackage.FindAllStringSubmatch(c.read(path.Join(c.Dir, "Cargo.lock")), -1) {
+	for _, m := range cargoPackage().FindAllStringSubmatch(c.read(path.Join(c.Dir, "Cargo.lock")), -1) {
 		if m[3] == "git" {
 			c.hosts(why, hostOf(m[4]))
 		}
@@ -116,7 +117,7 @@ func (c *command) missingCrates() bool {
 	}
 	registries := path.Join(c.Home, ".cargo", "registry", "cache")
 	indexes := c.ReadDir(registries)
-	for _, m := range cargoPackage.FindAllStringSubmatch(c.read(file), -1) {
+	for _, m := range cargoPackage().FindAllStringSubmatch(c.read(file), -1) {
 		found := m[3] == "git" && c.Exists(path.Join(c.Home, ".cargo", "git", "db"))
 		for _, index := range indexes {
 			found = found || c.Exists(path.Join(registries, index, m[1]+"-"+m[2]+".crate"))

@@ -41,6 +41,7 @@ func Run(t *testing.T, open Open) {
 	t.Run("reconnect", func(t *testing.T) { reconnect(t, open) })
 	t.Run("wrong commands", func(t *testing.T) { wrong(t, open) })
 	t.Run("close", func(t *testing.T) { closing(t, open) })
+	t.Run("detach", func(t *testing.T) { detaching(t, open) })
 }
 
 // input is an input with a text.
@@ -293,18 +294,22 @@ func (Policy) Decide(_ context.Context, req core.PermissionRequest) core.Decisio
 	return d
 }
 
-// changed answers permission requests with other arguments.
-func changed(t *testing.T, open Open) {
+// guarded is a tool about which [Policy] asks, or which it denies.
+func guarded() core.Tool {
 	type args struct {
 		Text string `json:"text"`
 	}
-	guarded := core.NewTool(core.ToolDefinition{Name: "guarded"}, func(_ context.Context, _ *core.Call, in args) ([]core.Access, error) {
+	return core.NewTool(core.ToolDefinition{Name: "guarded"}, func(_ context.Context, _ *core.Call, in args) ([]core.Access, error) {
 		return core.UnknownAccess(in.Text), nil
 	}, func(_ context.Context, _ *core.Call, in args) (core.Result, error) {
 		return core.TextResult("did " + in.Text), nil
 	})
+}
+
+// changed answers permission requests with other arguments.
+func changed(t *testing.T, open Open) {
 	call := coretest.CallTools(model.ToolCall{Name: "guarded", Args: `{"text":"asked"}`})
-	d := open(t, coretest.Model(call, coretest.Say("One."), call, coretest.Say("Two."), call, coretest.Say("Three.")), guarded)()
+	d := open(t, coretest.Model(call, coretest.Say("One."), call, coretest.Say("Two."), call, coretest.Say("Three.")), guarded())()
 	after := event.Seq(0)
 	for run, tt := range map[string]struct{ args, want string }{
 		"allowed":   {`{"text":"changed"}`, "did changed\n(Call corrected: the user changed the arguments to {\"text\":\"changed\"}.)"},
@@ -383,20 +388,26 @@ func wrong(t *testing.T, open Open) {
 	}
 }
 
-func closing(t *testing.T, open Open) {
-	d := open(t, coretest.Model(coretest.Turn{Text: "never", Block: make(chan struct{})}))()
-	do(t, d, input("first", "go", ""))
-	do(t, d, input("second", "next", "next"))
-	do(t, d, host.Command{Type: "close"})
+// all returns the events of a session that ends.
+func all(t *testing.T, d Driver) (list []event.Event) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	var list []event.Event
 	for e, err := range d.Events(ctx, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, e)
 	}
+	return list
+}
+
+func closing(t *testing.T, open Open) {
+	d := open(t, coretest.Model(coretest.Turn{Text: "never", Block: make(chan struct{})}))()
+	do(t, d, input("first", "go", ""))
+	do(t, d, input("second", "next", "next"))
+	do(t, d, host.Command{Type: "close"})
+	list := all(t, d)
 	got := outcomes(list)
 	slices.Sort(got)
 	if !slices.Equal(got, []string{"first aborted", "second cancelled"}) {

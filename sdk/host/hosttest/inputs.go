@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
@@ -41,5 +42,33 @@ func kept(t *testing.T, open Open) {
 	}
 	if !slices.Equal(read, []string{"second", "first", "third", "fourth"}) {
 		t.Errorf("the session read %q", read)
+	}
+}
+
+// detaching checks that a detach leaves the question open, and gives each run a result.
+func detaching(t *testing.T, open Open) {
+	d := open(t, coretest.Model(coretest.CallTools(model.ToolCall{Name: "guarded", Args: `{"text":"asked"}`})), guarded())()
+	do(t, d, input("first", "go", ""))
+	do(t, d, input("second", "next", "next"))
+	until(t, d, 0, func(e event.Event) bool { return e.Body.Type() == "question" })
+	do(t, d, host.Command{Type: "detach"})
+	list := all(t, d)
+	got := outcomes(list)
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"first parked", "second aborted"}) {
+		t.Errorf("results %v of %v", got, kinds(list))
+	}
+	for _, e := range list {
+		switch b := e.Body.(type) {
+		case event.Answer, event.SessionEnd, event.Cancelled, event.ToolResult:
+			t.Errorf("event %+v", b)
+		case event.Result:
+			if (b.Run == "first") != (len(b.Questions) == 1) {
+				t.Errorf("run %s with the questions %+v", b.Run, b.Questions)
+			}
+		}
+	}
+	if d.Now().State != core.StateClosed {
+		t.Errorf("state %s", d.Now().State)
 	}
 }

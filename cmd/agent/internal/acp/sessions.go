@@ -99,6 +99,9 @@ func (s *Server) connect(ctx context.Context, o host.Open, replay bool) (*sessio
 	case err != nil:
 		return nil, failed(err)
 	}
+	if len(opened.Now().Queued) > 0 { // nobody waits for them any more
+		_, _ = opened.Do(ctx, host.Command{Type: "cancel"})
+	}
 	opened.request = o
 	opened.request.ID = opened.ID()
 	s.mu.Lock()

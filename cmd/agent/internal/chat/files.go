@@ -25,14 +25,15 @@ const (
 // fileList is the list of the workspace's files, which is read when it is first
 // needed. It is safe for concurrent use.
 type fileList struct {
-	env core.Environment
+	env  core.Environment
+	find symbols
 
 	mu   sync.Mutex
 	all  []string // directories end with a slash
 	read time.Time
 }
 
-// complete returns the files that match a query, the best first. A query that begins
+// complete returns the files and symbols that match a query, the best first. A query that begins
 // with a dot or a slash is a path.
 func (f *fileList) complete(ctx context.Context, query string) []string {
 	if strings.HasPrefix(query, "/") || strings.HasPrefix(query, "~") || strings.HasPrefix(query, "..") {
@@ -49,7 +50,7 @@ func (f *fileList) complete(ctx context.Context, query string) []string {
 		top := slices.DeleteFunc(slices.Clone(f.all), func(name string) bool { return strings.Contains(strings.TrimSuffix(name, "/"), "/") })
 		return top[:min(len(top), maxSuggested)]
 	}
-	found := tui.Rank(query, f.all)
+	found := tui.Rank(query, append(f.all[:len(f.all):len(f.all)], f.find.mentions(ctx, query)...))
 	return found[:min(len(found), maxSuggested)]
 }
 

@@ -47,7 +47,7 @@ func TestMentions(t *testing.T) {
 		{"@a.txt:3-2", "", "@a.txt:3-2: no such file; left as text"},
 		{"mail me@a.txt", "", ""},
 	} {
-		in, notes, err := expand(t.Context(), a, tt.text, none)
+		in, notes, err := expand(t.Context(), a, tt.text, nil, none)
 		if err != nil || strings.Join(notes, "|") != tt.note {
 			t.Errorf("%s: notes %q, %v; want %q", tt.text, notes, err, tt.note)
 		}
@@ -55,7 +55,7 @@ func TestMentions(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tt.text, got, tt.want)
 		}
 	}
-	if _, _, err := expand(t.Context(), a, "@a.txt:5-6", none); err == nil || !strings.Contains(err.Error(), "it has only 4 lines") {
+	if _, _, err := expand(t.Context(), a, "@a.txt:5-6", nil, none); err == nil || !strings.Contains(err.Error(), "it has only 4 lines") {
 		t.Errorf("lines after the end: %v", err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
 	"github.com/seed-009c0928/agent/sdk/host"
@@ -26,8 +27,8 @@ import (
 )
 
 // Interactive runs sessions on the terminal, one after the other, until the user
-// quits.
-func Interactive(ctx context.Context, o *run.Options, args []string) (err error) {
+// quits. Who has chosen no provider is led to one first.
+func Interactive(ctx context.Context, o *run.Options, args []string, configure Configure) (err error) {
 	if err := cmp.Or(o.Check(), o.Recording.Check()); err != nil {
 		return err
 	}
@@ -37,11 +38,15 @@ func Interactive(ctx context.Context, o *run.Options, args []string) (err error)
 			return cmdutil.Usagef("--%s needs a non-interactive run: add -p, or use agent exec", name)
 		}
 	}
+	if err := firstMinute(ctx, o, configure); err != nil {
+		return err
+	}
 	next := tui.Next{Kind: tui.NextNew, Prompt: strings.Join(args, " ")}
 	seen := false // the session's history is already on the screen
+	begun := ""
 	queue := tui.NewQueue()
 	for {
-		c := &chat{Options: o, seen: seen, queue: queue}
+		c := &chat{Options: o, seen: seen, queue: queue, begun: begun}
 		after, err := c.run(ctx, next)
 		switch {
 		case errors.Is(err, tui.ErrTerminated):
@@ -51,7 +56,7 @@ func Interactive(ctx context.Context, o *run.Options, args []string) (err error)
 		case after.Kind == tui.NextQuit || after.Kind == "":
 			return nil
 		}
-		next = after
+		next, begun = after, "clear"
 		seen = next.Kind == tui.NextResume && next.Prompt != "" // resumed after an abort
 		o.Latest, o.Resume, o.Fork = false, "", false
 		if next.Kind == tui.NextResume {
@@ -63,7 +68,8 @@ func Interactive(ctx context.Context, o *run.Options, args []string) (err error)
 // chat is one interactive session and the state of its slash commands.
 type chat struct {
 	*run.Options
-	seen  bool // do not show the history again
+	seen  bool   // do not show the history again
+	begun string // see agent.SessionOptions
 	queue *tui.Queue
 	asker *tui.Asker
 	open  openCalls
@@ -73,9 +79,11 @@ type chat struct {
 	set       *setup.Setup
 	agent     *agent.Agent
 	session   *host.Session
+	root      *agent.Session // the same, for what a driver does not do
 	opts      agent.SessionOptions
 	history   history
 	custom    []setup.CustomCommand
+	keys      tui.Keys
 	library   *skills.Library // nil without skills
 
 	mu      sync.Mutex // guards the fields below
@@ -90,6 +98,9 @@ type chat struct {
 
 	line *statusLine
 
+	pasted *sandbox.TempDir // of pasted images; nil if there are none
+	images int
+
 	branchName string
 	branchRead time.Time
 }
@@ -97,6 +108,9 @@ type chat struct {
 func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	var err error
 	if c.set, err = c.Load(c.IO); err != nil {
+		return tui.Next{}, err
+	}
+	if c.keys, err = readKeys(c.set.Home); err != nil {
 		return tui.Next{}, err
 	}
 	t := &run.Task{IO: c.IO}
@@ -109,7 +123,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 			asker.Rules = filepath.Join("~", rest)
 		}
 	}
-	t.Session.SaveRules = c.set.SaveRules
+	t.Session.SaveRules, t.Session.Begun = c.set.SaveRules, c.begun
 	t.Session.Provider = setup.Advising{Provider: t.Session.Provider}
 	t.Session.Cost = c.count(t.Session.Cost)
 	t.Session.Hooks.BeforeModel = c.keepRequest
@@ -135,6 +149,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 		return tui.Next{}, err
 	}
 	defer h.Close()
+	defer c.removePasted()
 	c.library = t.Agent.Skills.Library
 	c.history = history{filepath.Join(c.set.Home, "history")}
 
@@ -144,7 +159,9 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	}
 	c.line = newStatusLine(ctx, c.set.Settings.Terminal.StatusLine, git)
 	defer c.line.close()
-	return tui.Run(ctx, c.options(asker, next.Prompt))
+	after, err := tui.Run(ctx, c.options(asker, next.Prompt))
+	c.root.Ending(map[tui.NextKind]string{tui.NextNew: "clear", tui.NextResume: "resume", tui.NextQuit: "prompt_input_exit"}[after.Kind])
+	return after, err
 }
 
 // addPlanMode adds mode plan to the agent and the session.
@@ -174,15 +191,15 @@ func (c *chat) planDir(home string) string {
 
 // options returns what the terminal UI needs.
 func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
-	files := &fileList{env: c.agent.Env()}
+	files := &fileList{env: c.agent.Env(), find: c.symbols}
 	o := tui.Options{
 		In: c.In, Out: c.Terminal, Session: c.session, Asker: asker, Queue: c.queue, Prompt: prompt,
 		Title: "agent: " + filepath.Base(c.set.Dir), Dir: c.set.Dir, Welcome: c.welcome(),
-		Status: c.status, Refresh: c.line.changed, Commands: c.allCommands, NextMode: c.nextMode, Env: c.Env, Notify: tui.Notify(c.set.Settings.Terminal.Notify), Theme: c.set.Settings.Terminal.Theme,
+		Status: c.status, Refresh: c.line.changed, Commands: c.allCommands, NextMode: c.nextMode, Env: c.Env, Keys: c.keys, Vim: c.set.Settings.Terminal.Keys == "vim", Notify: tui.Notify(c.set.Settings.Terminal.Notify), Theme: c.set.Settings.Terminal.Theme,
 		Expand: func(ctx context.Context, text string) (core.Input, []string, error) {
-			return expand(ctx, c.agent, text, func(name string) (model.Parts, string, error) { return c.resource(ctx, name) })
+			return expand(ctx, c.agent, text, c.symbols, func(name string) (model.Parts, string, error) { return c.resource(ctx, name) })
 		},
-		Shell: c.shell,
+		Shell: c.shell, Dropped: c.dropped, PasteImage: c.pasteImage,
 		Complete: func(prefix string) []string {
 			return append(c.resources(prefix), files.complete(context.Background(), prefix)...)
 		},

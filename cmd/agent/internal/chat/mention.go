@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -27,20 +27,20 @@ const (
 // mention is an @file: at the beginning or after a space, up to the next space, or
 // in quotes. Lines of it may follow: "@file:10-20" or "@file#L10-L20".
 var (
-	mention      = regexp.MustCompile(`(?:^|\s)@(?:"([^"\n]+)"(\S*)|([^\s@"]+))`)
-	mentionLines = regexp.MustCompile(`(?::|#L)(\d+)(?:-L?(\d+))?$`)
+	mention      = lazy.Regexp(`(?:^|\s)@(?:"([^"\n]+)"(\S*)|([^\s@"]+))`)
+	mentionLines = lazy.Regexp(`(?::|#L)(\d+)(?:-L?(\d+))?$`)
 )
 
 // expand makes an input of a prompt and attaches its @files. A word that names no
 // file is left as it is. others resolves what else a word may name; it returns no
-// parts for a word it does not know. The notes say what was attached, or why not.
+// parts for a word it does not know; find looks symbols up. The notes say what was attached, or why not.
 // The content of a file that is sensitive to the policy is not recorded.
-func expand(ctx context.Context, a fileSource, text string, others func(name string) (parts model.Parts, note string, err error)) (core.Input, []string, error) {
+func expand(ctx context.Context, a fileSource, text string, find symbols, others func(name string) (parts model.Parts, note string, err error)) (core.Input, []string, error) {
 	in, env := core.TextInput(text), a.Env()
 	record, hidden := core.TextInput(text).Content, false
 	var notes []string
 	var seen []string
-	for _, m := range mention.FindAllStringSubmatch(text, -1) {
+	for _, m := range mention().FindAllStringSubmatch(text, -1) {
 		name := m[1] + strings.TrimRight(m[2]+m[3], ".,;:!?)")
 		if slices.Contains(seen, name) {
 			continue
@@ -56,6 +56,11 @@ func expand(ctx context.Context, a fileSource, text string, others func(name str
 			continue
 		}
 		name, lines, info, err := findMention(ctx, env, name)
+		if err != nil {
+			if at := find.lines(ctx, name); at != "" {
+				name, lines, info, err = findMention(ctx, env, at)
+			}
+		}
 		if err != nil {
 			if strings.ContainsAny(name, "./") {
 				notes = append(notes, fmt.Sprintf("@%s: no such file; left as text", name))
@@ -103,11 +108,11 @@ type lineRange struct{ first, last int }
 // findMention finds a file or directory, and the lines that the name ends with.
 func findMention(ctx context.Context, env core.Environment, name string) (string, lineRange, fs.FileInfo, error) {
 	info, err := env.Files().Stat(ctx, name)
-	m := mentionLines.FindStringSubmatchIndex(name)
+	m := mentionLines().FindStringSubmatchIndex(name)
 	if err == nil || m == nil {
 		return name, lineRange{}, info, err
 	}
-	part := mentionLines.FindStringSubmatch(name)
+	part := mentionLines().FindStringSubmatch(name)
 	var r lineRange
 	r.first, _ = strconv.Atoi(part[1])
 	if r.last = r.first; part[2] != "" {

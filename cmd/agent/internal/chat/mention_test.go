@@ -24,7 +24,7 @@ func TestMentionOfASensitiveFile(t *testing.T) {
 	}
 	defer a.Close()
 	none := func(string) (model.Parts, string, error) { return nil, "", nil }
-	in, notes, err := expand(t.Context(), a, "compare @a.txt and @.env", none)
+	in, notes, err := expand(t.Context(), a, "compare @a.txt and @.env", nil, none)
 	if err != nil || len(notes) != 2 {
 		t.Fatalf("%v, %q", err, notes)
 	}
@@ -35,7 +35,7 @@ func TestMentionOfASensitiveFile(t *testing.T) {
 		!strings.Contains(got, "[17 bytes are not recorded") || !strings.Contains(got, "plain") {
 		t.Errorf("recorded is %q", got)
 	}
-	if in, _, err = expand(t.Context(), a, "read @a.txt", none); err != nil || in.Record != nil {
+	if in, _, err = expand(t.Context(), a, "read @a.txt", nil, none); err != nil || in.Record != nil {
 		t.Errorf("recorded is %q, %v", in.Record.Text(), err)
 	}
 }

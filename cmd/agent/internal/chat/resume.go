@@ -18,11 +18,14 @@ import (
 // offered is how many sessions are offered to resume.
 const offered = 20
 
-type resumeOptions struct{ *run.Options }
+type resumeOptions struct {
+	*run.Options
+	configure Configure
+}
 
 // NewResumeCmd returns agent resume.
-func NewResumeCmd(s *cmdutil.IO) *cobra.Command {
-	o := &resumeOptions{run.NewOptions(s)}
+func NewResumeCmd(s *cmdutil.IO, configure Configure) *cobra.Command {
+	o := &resumeOptions{run.NewOptions(s), configure}
 	cmd := &cobra.Command{
 		Use:   "resume [ID]",
 		Short: "Resume an earlier session interactively",
@@ -52,7 +55,7 @@ func (o *resumeOptions) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	return Interactive(ctx, o.Options, nil)
+	return Interactive(ctx, o.Options, nil, o.configure)
 }
 
 // pickSession lets the user choose one of a directory's sessions.

@@ -47,7 +47,7 @@ func TestPickSession(t *testing.T) {
 }
 
 func TestResumeNeedsATerminal(t *testing.T) {
-	o := &resumeOptions{run.NewOptions(&cmdutil.IO{InTTY: true})}
+	o := &resumeOptions{Options: run.NewOptions(&cmdutil.IO{InTTY: true})}
 	if err := o.run(t.Context(), []string{"one"}); cmdutil.ExitCode(err) != cmdutil.ExitUsage || !strings.Contains(err.Error(), "agent exec --resume ID PROMPT") {
 		t.Errorf("error %v", err)
 	}

@@ -1,14 +1,13 @@
 package chat
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/insight"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/sdk/host"
 )
@@ -29,10 +28,7 @@ func (c *chat) cmdContext(context.Context, string) (string, error) {
 
 // cmdCompact replaces the conversation by a summary.
 func (c *chat) cmdCompact(ctx context.Context, instructions string) (string, error) {
-	r, err := c.session.Run(ctx, host.Command{Type: "compact", Focus: instructions}) // an event tells the outcome
-	if err == nil && r.Error != nil {
-		err = errors.New(r.Error.Message)
-	}
+	_, err := c.session.Run(ctx, host.Command{Type: "compact", Focus: instructions}) // an event tells the outcome
 	return "", err
 }
 
@@ -45,49 +41,26 @@ func (c *chat) keepRequest(_ context.Context, req *model.Request) error {
 	return nil
 }
 
-// share is what one source takes of the context window.
-type share struct {
-	what   string
-	count  int
-	tokens int
-}
-
-// shares adds up by source, in order of first appearance.
-type shares []share
-
-func (s *shares) add(what string, tokens int) {
-	i := slices.IndexFunc(*s, func(x share) bool { return x.what == what })
-	if i < 0 {
-		i = len(*s)
-		*s = append(*s, share{what: what})
-	}
-	(*s)[i].count++
-	(*s)[i].tokens += tokens
-}
-
 // windowReport lists, as Markdown, what the next request contains.
 func windowReport(req *model.Request, messages []model.Message, window int, last model.Usage) string {
-	var all shares
+	var all insight.Shares
 	for _, part := range promptParts(req.System) {
-		all.add(part.what, part.tokens)
+		all.Add(part.What, part.Tokens)
 	}
 	for _, t := range req.Tools {
-		all.add("tools: definitions", (len(t.Name)+len(t.Description)+len(t.Schema))/4)
+		all.Add("tools: definitions", (len(t.Name)+len(t.Description)+len(t.Schema))/4)
 	}
 	for _, m := range messages {
 		for _, p := range m.Parts {
-			all.add(sourceOf(m.Role, p), model.Parts{p}.EstimateTokens())
+			all.Add(insight.SourceOf(m.Role, p), model.Parts{p}.EstimateTokens())
 		}
 	}
-	total := 0
-	for _, s := range all {
-		total += s.tokens
-	}
+	total := all.Total()
 	var b strings.Builder
 	b.WriteString("| What | Count | Tokens (estimate) | Share |\n|---|---|---|---|\n")
-	slices.SortStableFunc(all, func(a, b share) int { return cmp.Compare(b.tokens, a.tokens) })
+	all.Sort()
 	for _, s := range all {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d %% |\n", s.what, s.count, s.tokens, 100*s.tokens/max(1, total))
+		fmt.Fprintf(&b, "| %s | %d | %d | %d %% |\n", s.What, s.Count, s.Tokens, 100*s.Tokens/max(1, total))
 	}
 	fmt.Fprintf(&b, "| **total** | | **%d** | |\n", total)
 	if n := last.Total(); n > 0 {
@@ -100,9 +73,9 @@ func windowReport(req *model.Request, messages []model.Message, window int, last
 }
 
 // promptParts splits a system prompt into its parts.
-func promptParts(prompt string) []share {
+func promptParts(prompt string) []insight.Share {
 	tags := map[string]string{"environment": "prompt: environment", "git": "prompt: repository", "project_instructions": "prompt: project documents"}
-	var parts []share
+	var parts []insight.Share
 	rest := len(prompt)
 	for _, tag := range slices.Sorted(maps.Keys(tags)) {
 		for from := 0; ; {
@@ -114,34 +87,10 @@ func promptParts(prompt string) []share {
 			if end < 0 {
 				break
 			}
-			parts = append(parts, share{what: tags[tag], tokens: end / 4})
+			parts = append(parts, insight.Share{What: tags[tag], Tokens: end / 4})
 			rest -= end
 			from += begin + end
 		}
 	}
-	return append([]share{{what: "prompt: instructions", tokens: rest / 4}}, parts...)
-}
-
-// sourceOf names the source of a part.
-func sourceOf(role model.Role, p model.Part) string {
-	switch p := p.(type) {
-	case model.ToolResult:
-		return "results: " + p.Name
-	case model.ToolCall:
-		return "tool calls"
-	case model.Image:
-		return "images"
-	case model.Reasoning, model.Opaque:
-		return "reasoning"
-	case model.Text:
-		switch {
-		case role == model.RoleAssistant:
-			return "answers"
-		case strings.HasPrefix(p.Text, "<summary>"):
-			return "summary"
-		case strings.HasPrefix(p.Text, "<context "):
-			return "added context"
-		}
-	}
-	return "your messages"
+	return append([]insight.Share{{What: "prompt: instructions", Tokens: rest / 4}}, parts...)
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/seed-009c0928/agent/core/proc"
@@ -66,4 +68,40 @@ func browserCommand() ([]string, error) {
 		return nil, errors.New("xdg-open is not installed")
 	}
 	return []string{path}, nil
+}
+
+// PageServer serves web pages on a listener.
+type PageServer interface {
+	URL(l net.Listener, id string) string
+	Serve(ctx context.Context, l net.Listener) error
+}
+
+// ServePage serves a page on this machine until Ctrl-C. It prints its address and, if
+// wanted, opens it.
+func (s *IO) ServePage(ctx context.Context, server PageServer, id string, browse bool) error {
+	err := Interruptible(ctx, func(ctx context.Context) error { return s.servePage(ctx, server, id, browse) })
+	if errors.Is(err, ErrInterrupted) { // this is how it ends
+		return nil
+	}
+	return err
+}
+
+func (s *IO) servePage(ctx context.Context, server PageServer, id string, browse bool) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("serve the page: %w", err)
+	}
+	url := server.URL(l, id)
+	fmt.Fprintln(s.Out, url)
+	fmt.Fprintln(s.Err, "Press Ctrl-C to stop.")
+	var opened sync.WaitGroup
+	defer opened.Wait()
+	if browse {
+		opened.Go(func() {
+			if err := OpenBrowser(ctx, url); err != nil {
+				fmt.Fprintf(s.Err, "agent: open the address in a browser; it could not be opened: %v\n", err)
+			}
+		})
+	}
+	return server.Serve(ctx, l)
 }

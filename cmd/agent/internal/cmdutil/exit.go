@@ -24,8 +24,12 @@ const (
 	ExitLimit    = 5
 	ExitDenied   = 6
 	ExitParked   = 7
-	ExitSIGINT   = 130
-	ExitSIGTERM  = 143
+	// Of tasks, see docs/tasks.md.
+	ExitBlocked   = 8
+	ExitExhausted = 9
+	ExitCriteria  = 10
+	ExitSIGINT    = 130
+	ExitSIGTERM   = 143
 )
 
 // UsageError is a mistake on the command line. It is printed with a pointer to

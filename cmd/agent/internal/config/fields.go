@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/seed-009c0928/agent/core/jsonpos"
 )
@@ -24,8 +25,8 @@ type field struct {
 
 var secretType = reflect.TypeFor[Secret]()
 
-// fields lists all keys in the order of Settings.
-func fields() []field { return fieldsOf(reflect.TypeFor[Settings](), "", nil) }
+// fields lists all keys in the order of Settings. The list is shared.
+var fields = sync.OnceValue(func() []field { return slices.Clip(fieldsOf(reflect.TypeFor[Settings](), "", nil)) })
 
 func fieldsOf(t reflect.Type, prefix string, index []int) []field {
 	var list []field

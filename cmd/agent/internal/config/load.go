@@ -126,8 +126,16 @@ type Loaded struct {
 	Sources  map[string]Source // by dotted key, without those at their default
 	Files    []File            // lowest layer first
 	Rules    []Rule            // of all layers, lowest first
+	Hooks    []FileHooks       // of all files, lowest layer first
 	Warnings []string
 	Home     string // the agent's directory; empty = none
+}
+
+// FileHooks are the hooks of a file.
+type FileHooks struct {
+	Path  string
+	Layer Layer
+	Hooks Object // by event
 }
 
 // Source returns the origin of a dotted key's value.
@@ -334,6 +342,12 @@ func (l *loader) file(path string, layer Layer) error {
 		l.set(f, in, Source{layer, fmt.Sprintf("%s:%d:%d", path, line, col)})
 	}
 	l.rules(doc, in, Rule{Source: Source{layer, path}, Trusted: true, Refused: refused})
+	switch {
+	case len(in.Hooks) > 0 && refused != "":
+		l.warnf("%s: hooks ignored: %s", path, refused)
+	case len(in.Hooks) > 0:
+		l.loaded.Hooks = append(l.loaded.Hooks, FileHooks{path, layer, in.Hooks})
+	}
 	l.loaded.Files = append(l.loaded.Files, File{path, layer, FileRead})
 	l.checkMode(path, info.Mode(), in)
 	return nil

@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // NamedProvider are the settings of a provider that the user defines, or of a
@@ -34,14 +35,14 @@ type headers map[string]Secret
 func (h headers) credentials() []Secret {
 	var list []Secret
 	for name, value := range h {
-		if !value.Literal() || credentialHeader.MatchString(name) {
+		if !value.Literal() || credentialHeader().MatchString(name) {
 			list = append(list, value)
 		}
 	}
 	return list
 }
 
-var credentialHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|password`)
+var credentialHeader = lazy.Regexp(`(?i)auth|key|token|secret|cookie|password`)
 
 // Preset is a service that is known by name. Its values are the defaults of the
 // settings providers.NAME.
@@ -147,12 +148,12 @@ func isProviderField(name string) bool {
 
 // providerName matches the names that named providers may have: a name with a
 // dot or a slash could not be used in keys and with models.
-var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+var providerName = lazy.Regexp(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
 // checkNamed checks the names of named providers.
 func (p *Providers) checkNamed() error {
 	for name := range p.Named {
-		if !providerName.MatchString(name) {
+		if !providerName().MatchString(name) {
 			return fmt.Errorf("invalid name of a provider %q: expected lower-case letters, digits, - and _", name)
 		}
 	}
@@ -175,7 +176,7 @@ func namedFields(name string) []field {
 // namedField returns the field of a key such as providers.NAME.model.
 func namedField(key string) (field, bool) {
 	parts := strings.Split(key, ".")
-	if len(parts) != 3 || parts[0] != "providers" || isProviderField(parts[1]) || !providerName.MatchString(parts[1]) {
+	if len(parts) != 3 || parts[0] != "providers" || isProviderField(parts[1]) || !providerName().MatchString(parts[1]) {
 		return field{}, false
 	}
 	for _, f := range namedFields(parts[1]) {

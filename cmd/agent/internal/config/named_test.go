@@ -11,7 +11,7 @@ func TestPresets(t *testing.T) {
 	}
 	for _, p := range Presets() {
 		n := &NamedProvider{API: p.API, BaseURL: p.BaseURL}
-		if err := n.check(p.Name, []string{p.Name}); err != nil || p.About == "" || p.Source == "" || !providerName.MatchString(p.Name) || isProviderField(p.Name) {
+		if err := n.check(p.Name, []string{p.Name}); err != nil || p.About == "" || p.Source == "" || !providerName().MatchString(p.Name) || isProviderField(p.Name) {
 			t.Errorf("%+v: %v", p, err)
 		}
 		if p.Local == (p.Env != "") || p.Local != strings.HasPrefix(p.BaseURL, "http://localhost:") {

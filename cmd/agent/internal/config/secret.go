@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 const (
@@ -46,7 +47,7 @@ type Keyring interface {
 
 const keyringForm = "keyring:"
 
-var envForm = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
+var envForm = lazy.Regexp(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 
 // IsSet reports whether there is a value. It does not look at the environment
 // or run a command.
@@ -158,7 +159,7 @@ func (s *secretState) entry() string {
 
 // variable returns the name of the environment variable, if it is one.
 func (s *secretState) variable() string {
-	if m := envForm.FindStringSubmatch(s.text); m != nil {
+	if m := envForm().FindStringSubmatch(s.text); m != nil {
 		return m[1]
 	}
 	return ""
@@ -199,7 +200,7 @@ func (s *Secret) UnmarshalJSON(data []byte) error {
 		return nil
 	case text == redacted:
 		return errors.New("this is the placeholder for a redacted key")
-	case strings.HasPrefix(text, "${") && !envForm.MatchString(text):
+	case strings.HasPrefix(text, "${") && !envForm().MatchString(text):
 		return errors.New("expected the name of one environment variable, as in ${NAME}")
 	case strings.TrimSpace(text) == "!":
 		return errors.New("expected a command after the exclamation mark")

@@ -25,8 +25,12 @@ type Settings struct {
 	Permissions permissionSettings `json:"permissions" doc:"Permission rules and mode."`
 	Sandbox     Sandbox            `json:"sandbox" doc:"Sandbox levels of the processes that the agent starts; see sandbox.md."`
 	Tools       toolSettings       `json:"tools" doc:"Tools that the model gets."`
+	Hooks       Object             `json:"hooks" doc:"Hooks by event, in the form of Claude Code's; those of all files apply. See hooks.md."`
 	Plugins     pluginSettings     `json:"plugins" doc:"Plugins; see plugins.md."`
+	Web         webSettings        `json:"web" doc:"Search of the web; see web.md."`
 	Graph       graphSettings      `json:"graph" doc:"The dependency graph of the code; see graph.md."`
+	LSP         lspSettings        `json:"lsp" doc:"Language servers; see lsp.md."`
+	Task        taskSettings       `json:"task" doc:"Tasks that commands verify; see tasks.md."`
 	MCP         mcpSettings        `json:"mcp" doc:"MCP servers; see mcp.md. agent mcp add writes them."`
 	Skills      skillSettings      `json:"skills" doc:"Skills; see skills.md."`
 	Session     sessionSettings    `json:"session" doc:"Storage of sessions."`
@@ -224,12 +228,52 @@ type pluginSettings struct {
 	CPUSeconds  int      `json:"cpuSeconds" default:"3600" min:"1" max:"31536000" scope:"user" doc:"Processor time in seconds of each process of a plugin, unless its manifest sets a limit. The next call starts it again."`
 }
 
+// webSettings configures the tool web_search of the bundled plugin web.
+type webSettings struct {
+	Search    string `json:"search" default:"\"auto\"" enum:"auto,provider,brave,tavily,exa,searxng,off" scope:"user" doc:"Who searches the web. auto: the model's provider, if that is openai, anthropic or gemini; otherwise the first engine that has a key, or searxng if there is an address; otherwise there is no search."`
+	BraveKey  Secret `json:"braveKey" scope:"user" env:"BRAVE_API_KEY" doc:"Key of Brave Search."`
+	TavilyKey Secret `json:"tavilyKey" scope:"user" env:"TAVILY_API_KEY" doc:"Key of Tavily."`
+	ExaKey    Secret `json:"exaKey" scope:"user" env:"EXA_API_KEY" doc:"Key of Exa."`
+	SearchURL string `json:"searchUrl" scope:"user" env:"SEARXNG_URL" format:"url" doc:"Address of a SearXNG server, or of another server that answers like the engine."`
+}
+
 // graphSettings configures the bundled plugin graph.
 type graphSettings struct {
-	Enabled     string   `json:"enabled" default:"\"auto\"" enum:"auto,on,off" doc:"The tools get_impact and graph_query, and context about the code at hand. auto: from 200 source files on."`
+	Enabled     string   `json:"enabled" default:"\"auto\"" enum:"auto,on,off" doc:"The tools get_impact and graph_query, and context about the code at hand. auto: from 200 source files on, and in tasks."`
 	Languages   []string `json:"languages" doc:"Languages to read: go, python, javascript, java, rust, c. Empty means all."`
 	Ignore      []string `json:"ignore" merge:"append" doc:"Files to leave out, besides those that git ignores: patterns as in .gitignore."`
 	TokenBudget int      `json:"tokenBudget" default:"1500" min:"0" max:"20000" doc:"Tokens of context that an input gets about the code that it names or that was touched; 0 switches it off."`
+}
+
+// lspSettings configures the bundled plugin lsp.
+type lspSettings struct {
+	Enabled string                `json:"enabled" default:"\"auto\"" enum:"auto,on,off" doc:"The tool lsp, and diagnostics after edits. auto: if there are files of a language with a server on this machine."`
+	Servers languageServerSetting `json:"servers" doc:"Language servers by name; a known one (gopls, typescript-language-server, pyright, rust-analyzer, clangd) needs only what differs. Those in a project's settings are used if the directory is trusted."`
+}
+
+// languageServerSetting maps names to language servers.
+type languageServerSetting map[string]LanguageServer
+
+// LanguageServer is what is set for a language server.
+type LanguageServer struct {
+	Command               string            `json:"command,omitempty" doc:"Program: a name, or a path. It is never downloaded."`
+	Args                  []string          `json:"args,omitempty" doc:"Its arguments."`
+	Env                   map[string]string `json:"env,omitempty" doc:"Environment variables to set."`
+	Languages             []string          `json:"languages,omitempty" doc:"Languages that it is for: go, typescript, javascript, python, rust, c, cpp, java …"`
+	Extensions            map[string]string `json:"extensions,omitempty" doc:"Other files that it is for: IDs of languages by extension, such as {\".vue\": \"vue\"}."`
+	InitializationOptions Object            `json:"initializationOptions,omitempty" doc:"Its initialization options."`
+	Settings              Object            `json:"settings,omitempty" doc:"Its settings by section."`
+	Disabled              bool              `json:"disabled,omitempty" doc:"Whether it is disabled."`
+}
+
+// taskSettings configures tasks.
+type taskSettings struct {
+	TokenBudget   int    `json:"tokenBudget" default:"0" min:"0" doc:"Tokens that a task may use; 0 means no limit."`
+	MaxBeads      int    `json:"maxBeads" default:"20" min:"1" max:"1000" doc:"Beads of a task, failed ones included."`
+	RoundsPerBead int    `json:"roundsPerBead" default:"10" min:"1" max:"1000" doc:"Rounds of tool calls of each bead."`
+	OnTestChange  string `json:"onTestChange" default:"\"ask\"" enum:"ask,fail,allow" scope:"user" doc:"What becomes of a bead that changes, skips or removes existing tests, or changes what the criteria run. Without a terminal, ask ends the task as blocked."`
+	Worktrees     int    `json:"worktrees" default:"1" min:"1" max:"16" doc:"Beads that may work at once, each in its own worktree, if the steps of a plan are predicted to change different files; in a git repository."`
+	ReviewModel   string `json:"reviewModel" doc:"Model that reviews what passed all criteria: [PROVIDER/]MODEL. It can only withhold. Empty means none."`
 }
 
 // mcpSettings configures MCP servers.
@@ -263,6 +307,7 @@ type sessionSettings struct {
 
 // terminalSettings configures the interactive session.
 type terminalSettings struct {
+	Keys       string `json:"keys" default:"\"readline\"" enum:"readline,vim" doc:"Keys of the input box: readline, as in a shell, or vim. keys.json binds others; see terminal.md."`
 	Notify     string `json:"notify" default:"\"bell\"" enum:"off,bell,osc9,osc777" doc:"Notification when a task of at least ten seconds ends or a question waits. off also leaves the terminal's title unchanged."`
 	StatusLine string `json:"statusLine" scope:"user" doc:"A command whose first line of output is the status line, instead of the model, branch, context, tokens and cost. It gets JSON on stdin, as Claude Code's does; see terminal.md."`
 	Theme      string `json:"theme" default:"\"auto\"" enum:"auto,dark,light,high-contrast,colorblind,ansi" doc:"Colours of the interactive session. auto, high-contrast and colorblind suit the terminal's background, if it tells; ansi has only its own 16 colours. NO_COLOR=1 turns colours off."`

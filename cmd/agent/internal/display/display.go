@@ -1,7 +1,6 @@
 package display
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -9,12 +8,13 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/seed-009c0928/agent/core/invisible"
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // sequences are complete escape sequences: CSI (colours and others), and OSC,
 // DCS and others (titles, links). An unterminated one is not removed, so that it
 // cannot hide the text after it.
-var sequences = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-OQ-WYZ\\` + "`" + `a-~]`)
+var sequences = lazy.Regexp(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-OQ-WYZ\\` + "`" + `a-~]`)
 
 // Printable removes everything from the text of a model or a tool that could
 // control the terminal: escape sequences, control characters, and characters
@@ -25,7 +25,7 @@ func Printable(text string) string {
 	if strings.IndexFunc(text, harmful) < 0 {
 		return text
 	}
-	text = sequences.ReplaceAllString(text, "")
+	text = sequences().ReplaceAllString(text, "")
 	if strings.Contains(text, "\r") {
 		lines := strings.Split(text, "\n")
 		for i, l := range lines {

@@ -47,6 +47,9 @@ func NoteOf(body event.Body) (Note, bool) {
 	if !ok {
 		n, ok = infoNote(body)
 	}
+	if !ok {
+		n, ok = taskNote(body)
+	}
 	n.Text = Printable(n.Text)
 	return n, ok
 }
@@ -91,7 +94,7 @@ func retryNote(b event.LLMRetry) string {
 	return fmt.Sprintf("%s; retrying in %s (%d of %d)", text, Duration(wait), b.Attempt, b.Max)
 }
 
-// infoNote describes subagents, skills, compactions and rewinds.
+// infoNote describes subagents, skills, hooks, compactions and rewinds.
 func infoNote(body event.Body) (Note, bool) {
 	switch b := body.(type) {
 	case event.SubagentStart:
@@ -106,12 +109,34 @@ func infoNote(body event.Body) (Note, bool) {
 		return Note{Text: fmt.Sprintf("skill %s: %s %s", b.Name, b.By, b.Trigger)}, true
 	case event.SkillsListed:
 		return Note{Text: fmt.Sprintf("%s listed, %d left out", Plural(len(b.Names), "skill"), b.Left)}, b.Left > 0
+	case event.Hook:
+		return Note{Text: HookLine(b)}, b.Decision != "" || b.Changed
 	case event.Compacted:
 		return Note{Text: fmt.Sprintf("conversation compacted: %s → %s tokens", Count(b.Before), Count(b.After))}, true
 	case event.Rewound:
 		return Note{Text: fmt.Sprintf("conversation rewound to before input %d", b.Input)}, true
 	}
 	return Note{}, false
+}
+
+// HookLine describes what a hook did in one line.
+func HookLine(b event.Hook) string {
+	text := fmt.Sprintf("hook %s (%s)", b.Event, b.Name)
+	if b.Tool != "" {
+		text += " on " + b.Tool
+	}
+	switch {
+	case b.Error != "":
+		text += ": failed: " + b.Error
+	case b.Decision != "":
+		text += ": " + b.Decision
+		if b.Reason != "" {
+			text += ": " + b.Reason
+		}
+	case b.Changed:
+		text += ": changed the call"
+	}
+	return OneLine(text, 300)
 }
 
 // PlanTitle summarises a plan: "plan · 1 of 4 done".

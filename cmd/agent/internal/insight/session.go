@@ -2,13 +2,13 @@ package insight
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/store"
 )
 
@@ -161,14 +161,14 @@ func (s *session) answer(e event.Event, b event.Answer) {
 }
 
 // wouldAllow finds the rule in the reason of a denial: nobody could be asked.
-var wouldAllow = regexp.MustCompile(`the rule (.+?) would allow it`)
+var wouldAllow = lazy.Regexp(`the rule (.+?) would allow it`)
 
 func (s *session) permission(b event.Permission) {
 	if b.Decider != "headless" {
 		return
 	}
 	var rules []string
-	if m := wouldAllow.FindStringSubmatch(b.Reason); m != nil {
+	if m := wouldAllow().FindStringSubmatch(b.Reason); m != nil {
 		rules = []string{m[1]}
 	}
 	s.request(b.Tool, rules).Asked++

@@ -161,6 +161,20 @@ func TestHostileInBrowser(t *testing.T) {
 	}
 }
 
+// TestImagesInBrowser checks that the browser shows the images, under the policy of the page.
+func TestImagesInBrowser(t *testing.T) {
+	b := chromium(t)
+	_, address, _ := serve(t, pictured())
+	for name, url := range map[string]string{"file": saved(t, export(t, pictured())), "served": address + "s/s/"} {
+		t.Run(name, func(t *testing.T) {
+			tab := opened(t, b, url, browser.Light)
+			eventually(t, tab, `document.images.length === 2 && [...document.images].every((i) => i.complete && i.naturalWidth === 1)`)
+			accessible(t, tab)
+			noProblems(t, tab)
+		})
+	}
+}
+
 // TestKeyboard walks through a page without a mouse: the skip link comes first, a call is
 // opened, and what has the focus is visible.
 func TestKeyboard(t *testing.T) {

@@ -44,7 +44,7 @@ func (v *view) addSubagents(ctx context.Context, from Source, price Price) error
 			continue
 		}
 		r := newRecord(about, price, 0)
-		r.name = id + "-"
+		r.name, r.album = id+"-", newAlbum(ctx, from, id)
 		for e, err := range from.Read(ctx, id, 0) {
 			if r.Err = err; err != nil {
 				break

@@ -39,7 +39,7 @@ func (r indexRow) Title() string {
 }
 
 func (p pages) index(w http.ResponseWriter, req *http.Request) {
-	v := indexView{Title: "Sessions", Policy: policy(true), Page: 1}
+	v := indexView{Title: "Sessions", Policy: policy(true, script), Page: 1}
 	if n, err := strconv.Atoi(req.URL.Query().Get("page")); err == nil && n > 1 {
 		v.Page = n
 	}
@@ -62,5 +62,5 @@ func (p pages) index(w http.ResponseWriter, req *http.Request) {
 			v.Tables, v.Period = report.Tables(), report.Period()
 		}
 	}
-	p.write(w, "index", v)
+	p.printer.write(w, "index", v)
 }

@@ -41,6 +41,7 @@ func (p pages) live(w http.ResponseWriter, req *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	s := &stream{pages: p, w: w, record: newRecord(about, p.price, page), seen: event.Seq(seen), page: page}
+	s.record.album = newAlbum(req.Context(), p.source, id)
 	tick := time.NewTicker(p.poll)
 	defer tick.Stop()
 	for first, more := true, true; more; first = false {

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"iter"
 	"net"
@@ -57,6 +59,21 @@ func (m memory) Read(_ context.Context, id string, after event.Seq) iter.Seq2[ev
 }
 
 func (memory) Running(string) bool { return false }
+
+// Image returns an image of one pixel for the hash "pixel".
+func (memory) Image(_ context.Context, _, hash string) ([]byte, error) {
+	switch hash {
+	case "pixel":
+		return base64.StdEncoding.DecodeString(pixel)
+	case "script":
+		return []byte("<script>window.hacked=1</script>"), nil
+	case "large":
+		return append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, maxPicture)...), nil
+	}
+	return nil, os.ErrNotExist
+}
+
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 var began = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
@@ -221,7 +238,7 @@ func TestGolden(t *testing.T) {
 func TestEveryType(t *testing.T) {
 	t.Parallel()
 	elsewhere := map[string]bool{ // in the summary, the timeline or another event
-		"llm_start": true, "llm_end": true, "idle": true, "init": true, "result": true, "answer": true, "message_start": true,
+		"llm_start": true, "llm_end": true, "idle": true, "queued": true, "init": true, "result": true, "answer": true, "message_start": true,
 		"message_delta": true, "reasoning_delta": true, "tool_output_delta": true, "tool_progress": true,
 	}
 	for _, e := range everyType(t) {
@@ -544,5 +561,69 @@ func TestLive(t *testing.T) {
 		if lines.Text() != "" {
 			t.Errorf("the stream continues after the end: %s", lines.Text())
 		}
+	}
+}
+
+// TestBoard checks the board of a task, and the sessions of its beads below it.
+func TestBoard(t *testing.T) {
+	t.Parallel()
+	task := events(
+		event.TaskStart{Task: "s", Description: "Mend <add>", MaxBeads: 3}, event.TaskState{Task: "s", State: "running"},
+		event.BeadStart{Task: "s", Bead: 1, Max: 3, Child: "child", Step: "mend"}, event.Criterion{Task: "s", Bead: 1, Name: "check", Status: "fail"},
+		event.BeadEnd{Task: "s", Bead: 1, State: "retrying", Result: event.BeadResult{Used: 1200, CostUSD: 0.5}},
+		event.TaskState{Task: "s", State: "blocked", Reason: "no way"})
+	beside := events(
+		event.TaskStart{Task: "s", MaxBeads: 3}, event.TaskState{Task: "s", State: "running"},
+		event.BeadStart{Task: "s", Bead: 1, Max: 3, Step: "one", Worktree: "task-t-1"}, event.BeadStart{Task: "s", Bead: 2, Max: 3, Step: "two", Worktree: "task-t-2"},
+		event.TaskState{Task: "s", Bead: 1, State: "merging"}, event.TaskState{Task: "s", Bead: 2, State: "running"})
+	text := export(t, memory{"s": beside})
+	for _, want := range []string{"Task: interrupted</h2>", `<td>1 one <span class="soft">in worktree task-t-1</span></td><td>merging`, `in worktree task-t-2</span></td><td>running`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page of beads side by side lacks %q", want)
+		}
+	}
+	html := export(t, memory{"s": task, "child": events(event.User{Content: model.TextParts("the prompt of the bead")})})
+	for _, want := range []string{"Task: blocked</h2>", "Mend &lt;add&gt;", "<td>1 mend</td><td>retrying", "check fail", "$0.50", "the prompt of the bead"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// pictured is a session with images: an input and a result show one each, the others are
+// too large, gone, or not what they say.
+func pictured() memory {
+	images := model.TextParts("Look")
+	for _, img := range []model.Image{
+		{MediaType: "image/png", Blob: "pixel", Bytes: 70},
+		{MediaType: "image/png", Blob: "script", Bytes: 30},
+		{MediaType: "image/svg+xml", Blob: "script", Bytes: 30},
+		{MediaType: "image/jpeg", Blob: "pixel", Bytes: 70},
+		{MediaType: "image/png", Blob: "large", Bytes: 70},
+		{MediaType: "image/png", Blob: "gone", Bytes: 70},
+		{MediaType: "image/png", Blob: "pixel", Bytes: maxPicture + 1},
+	} {
+		images = append(images, img)
+	}
+	return memory{"s": events(event.User{Content: images}, of{event.ToolUse{Name: "read_file", Args: `{"file_path":"a.png"}`}, "c1"},
+		of{event.ToolResult{Name: "read_file", Content: model.Parts{model.Image{MediaType: "image/png", Blob: "pixel", Bytes: 70}}}, "c1"})}
+}
+
+// TestImages checks which images a page contains.
+func TestImages(t *testing.T) {
+	t.Parallel()
+	html := html.UnescapeString(export(t, pictured()))
+	if n := strings.Count(html, "<img "); n != 2 || strings.Count(html, `<img src="data:image/png;base64,`+pixel+`" alt="Image, image/png, 70 B">`) != 2 {
+		t.Errorf("%d images:\n%s", n, html[strings.Index(html, "<body"):])
+	}
+	if !strings.Contains(html, "; img-src data:") {
+		t.Error("the policy allows no images")
+	}
+	many := memory{"s": nil}
+	for range 3 * maxPictures / maxPicture {
+		many["s"] = append(many["s"], event.Event{Body: event.User{Content: model.Parts{model.Image{MediaType: "image/png", Blob: "half", Bytes: maxPicture / 2}}}})
+	}
+	if n := len(export(t, many)); n > 2*maxPictures {
+		t.Errorf("a page with many images has %d bytes", n)
 	}
 }

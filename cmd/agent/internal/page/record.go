@@ -32,6 +32,9 @@ type Source interface {
 	Stat(id string) (store.Summary, error)
 	// Read yields the records of a session after a number, oldest first.
 	Read(ctx context.Context, id string, after event.Seq) iter.Seq2[event.Event, error]
+	// Image returns the beginning of a stored image, by its hash: one byte more than
+	// what a page can show if it is larger.
+	Image(ctx context.Context, id, hash string) ([]byte, error)
 	// Running reports whether the session is open in some process.
 	Running(id string) bool
 }
@@ -53,6 +56,7 @@ type item struct {
 	Call      *call    // of a call
 	Questions []*question
 	Changes   []event.FilesChanged
+	Images    []picture
 }
 
 // call is a tool call with what belongs to it.
@@ -68,27 +72,9 @@ type call struct {
 // question is a question to the user, with its answer.
 type question struct {
 	event.Question
+	Seq    event.Seq
 	Asked  time.Time
 	Answer *event.Answer
-}
-
-// row is a line of the waterfall.
-type row struct {
-	Kind       string // model, tool, wait, subagent
-	Name       string
-	ID         string // anchor of what it is about, may be empty
-	Start, End time.Time
-	Failed     bool
-	Note       string
-}
-
-// turn is the work on one input.
-type turn struct {
-	Title      string
-	ID         string // anchor of the input
-	Page       int
-	Start, End time.Time
-	Rows       []*row
 }
 
 // point is a model call in the curves: totals up to there.
@@ -110,6 +96,7 @@ type part struct {
 // of one page are kept.
 type record struct {
 	price Price
+	album *album // nil shows no images
 	page  int    // to keep; 0 keeps all
 	name  string // prefix of anchors
 
@@ -123,7 +110,6 @@ type record struct {
 	Began    time.Time
 	Ended    time.Time
 	Items    []*item
-	Turns    []*turn
 	Points   []point
 	Usage    model.Usage
 	Cost     float64
@@ -137,10 +123,11 @@ type record struct {
 	bytes    int // on the current page
 	atEvents int // Events at its beginning
 	open     map[string]*item
-	rows     map[string]*row // open ones, by what ends them
 	asked    map[string]*question
+	waterfall
 	calls    []model.ToolCall // of the last answer
 	prompt   string
+	board    board // of a task
 	parts    []part
 	messages int
 	changed  map[*item]bool
@@ -148,10 +135,12 @@ type record struct {
 }
 
 func newRecord(about store.Summary, price Price, page int) *record {
-	return &record{
-		About: about, price: price, page: page, Pages: 1, Places: map[string]int{}, open: map[string]*item{}, rows: map[string]*row{},
+	r := &record{
+		About: about, price: price, page: page, Pages: 1, Places: map[string]int{}, open: map[string]*item{},
 		asked: map[string]*question{}, changed: map[*item]bool{}, anchors: map[string]int{},
 	}
+	r.waterfall = newWaterfall(r)
+	return r
 }
 
 // readRecord folds a whole session. What could be read is returned also if the record is
@@ -162,6 +151,7 @@ func readRecord(ctx context.Context, from Source, id string, price Price, page i
 		return nil, err
 	}
 	r := newRecord(about, price, page)
+	r.album = newAlbum(ctx, from, id)
 	r.Running = from.Running(id)
 	for e, err := range from.Read(ctx, id, 0) {
 		if err != nil {
@@ -181,6 +171,7 @@ func (r *record) add(e event.Event) {
 	r.Events, r.Last, r.Ended = r.Events+1, e.Seq, e.Time
 	if r.Events-r.atEvents > pageEvents || r.bytes > pageBytes {
 		r.Pages, r.atEvents, r.bytes = r.Pages+1, r.Events-1, 0
+		r.pageStarts = append(r.pageStarts, e.Seq)
 	}
 	switch b := e.Body.(type) {
 	case event.SessionStart:
@@ -194,10 +185,9 @@ func (r *record) add(e event.Event) {
 		r.steering(e, b)
 	case event.Message:
 		r.message(e, b)
-	case event.Idle:
-		r.idle(e)
-	case event.LLMStart, event.LLMEnd:
-		r.modelCall(e)
+	case event.LLMEnd:
+		r.Provider, r.Model = cmp.Or(b.Provider, r.Provider), cmp.Or(b.Model, r.Model)
+		r.spend(b)
 	case event.ToolUse, event.ToolResult, event.Permission, event.FilesChanged:
 		r.tool(e)
 	case event.Question, event.Answer:
@@ -207,6 +197,8 @@ func (r *record) add(e event.Event) {
 	default:
 		r.other(e)
 	}
+	e.Session = r.About.ID
+	r.builder.Add(e)
 }
 
 // item adds an item, unless it is on another page.
@@ -259,8 +251,8 @@ func (r *record) input(e event.Event, b event.User) {
 			text += t
 		}
 	}
-	it := r.item(e, item{Kind: "user", Heading: "You", Text: text, Markdown: true, Added: added})
-	r.Turns = append(r.Turns, &turn{Title: display.OneLine(text, 100), ID: it.ID, Page: r.Pages, Start: e.Time, End: e.Time})
+	r.pictures(r.item(e, item{Kind: "user", Heading: "You", Text: text, Markdown: true, Added: added}), b.Content)
+	r.turns = append(r.turns, &turn{Title: display.OneLine(text, 100), Seq: e.Seq, Start: e.Time, End: e.Time})
 	r.remember(e, model.RoleUser, b.Content)
 }
 
@@ -269,7 +261,7 @@ func (r *record) steering(e event.Event, b event.Steering) {
 	if b.Source == "user" {
 		who = "You (steering)"
 	}
-	r.item(e, item{Kind: "steering", Heading: who, Text: partsText(b.Content), Markdown: true})
+	r.pictures(r.item(e, item{Kind: "steering", Heading: who, Text: partsText(b.Content), Markdown: true}), b.Content)
 	r.remember(e, model.RoleUser, b.Content)
 }
 
@@ -288,62 +280,6 @@ func (r *record) message(e event.Event, b event.Message) {
 		r.item(e, it)
 	}
 	r.remember(e, model.RoleAssistant, b.Content)
-}
-
-// idle ends the work on an input, and what of it was still open.
-func (r *record) idle(e event.Event) {
-	if n := len(r.Turns); n > 0 {
-		r.Turns[n-1].End = e.Time
-	}
-	clear(r.rows)
-}
-
-// row adds a line to the waterfall of the current input.
-func (r *record) row(ends string, l row) *row {
-	l.End = l.Start
-	if len(r.Turns) == 0 {
-		r.Turns = append(r.Turns, &turn{Title: "Before the first input", Page: r.Pages, Start: l.Start, End: l.Start})
-	}
-	t := r.Turns[len(r.Turns)-1]
-	if r.page == 0 || r.page == r.Pages {
-		t.Rows = append(t.Rows, &l)
-	}
-	r.rows[ends] = &l
-	return &l
-}
-
-// endRow ends a line of the waterfall and returns it, or nil if it never began.
-func (r *record) endRow(ends string, at time.Time) *row {
-	l := r.rows[ends]
-	if l == nil {
-		return nil
-	}
-	delete(r.rows, ends)
-	l.End = at
-	if n := len(r.Turns); n > 0 && r.Turns[n-1].End.Before(at) {
-		r.Turns[n-1].End = at
-	}
-	return l
-}
-
-func (r *record) modelCall(e event.Event) {
-	switch b := e.Body.(type) {
-	case event.LLMStart:
-		r.row("model", row{Kind: "model", Name: modelName(b.Provider, b.Model), Start: e.Time})
-	case event.LLMEnd:
-		r.Provider, r.Model = cmp.Or(b.Provider, r.Provider), cmp.Or(b.Model, r.Model)
-		if l := r.endRow("model", e.Time); l != nil {
-			l.Name, l.Failed = modelName(b.Provider, b.Model), b.Error != ""
-			l.Note = fmt.Sprintf("%s in (%s cached), %s out", display.Count(b.Usage.Input), display.Count(b.Usage.CachedInput), display.Count(b.Usage.Output))
-			if b.FirstMS > 0 {
-				l.Note += ", first after " + display.Duration(time.Duration(b.FirstMS)*time.Millisecond)
-			}
-			if b.Error != "" {
-				l.Note = display.OneLine(b.Error, 200)
-			}
-		}
-		r.spend(b)
-	}
 }
 
 // spend adds the tokens and the cost of a model call.
@@ -371,7 +307,7 @@ func (r *record) callItem(e event.Event, name string) *item {
 		c.Name, c.Args = r.calls[i].Name, r.calls[i].Args
 	}
 	it := r.item(e, item{Kind: "call", ID: r.anchor(e.Call), Call: c})
-	r.open[e.Call] = it
+	r.open[e.Call], r.spanOf[e.Seq] = it, it
 	return it
 }
 
@@ -382,7 +318,6 @@ func (r *record) tool(e event.Event) {
 		it := r.callItem(e, b.Name)
 		it.Call.Name, it.Call.Source, it.Call.Args = b.Name, b.Source, b.Args
 		r.bytes += min(len(b.Args), maxText)
-		r.row("call "+e.Call, row{Kind: "tool", Name: b.Name, ID: it.ID, Start: e.Time, Note: display.Arguments(b.Args, r.About.Cwd, 100)})
 	case event.Permission:
 		r.callItem(e, b.Tool).Call.Decision = &b
 	case event.FilesChanged:
@@ -412,16 +347,13 @@ func (r *record) result(e event.Event, b event.ToolResult) {
 	it := r.callItem(e, b.Name)
 	it.Call.Ended, it.Call.Result, it.Call.Seq = e.Time, &b, e.Seq
 	r.bytes += min(len(b.Content.Text()), maxText)
+	r.pictures(it, b.Content)
 	if b.Output != nil {
 		r.bytes += min(len(b.Output.Text), maxText)
 	}
 	r.Calls++
-	failed := b.IsError || display.CommandFailed(b)
-	if failed {
+	if b.IsError || display.CommandFailed(b) {
 		r.Failed++
-	}
-	if l := r.endRow("call "+e.Call, e.Time); l != nil {
-		l.Failed = failed
 	}
 	r.remember(e, model.RoleTool, model.Parts{model.ToolResult{CallID: e.Call, Name: b.Name, Content: b.Content}})
 }
@@ -429,16 +361,16 @@ func (r *record) result(e event.Event, b event.ToolResult) {
 func (r *record) question(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Question:
-		q := &question{Question: b, Asked: e.Time}
+		q := &question{Question: b, Seq: e.Seq, Asked: e.Time}
 		r.asked[b.QID] = q
-		id := ""
-		if it := r.open[e.Call]; e.Call != "" && it != nil {
+		it := r.open[e.Call]
+		if e.Call != "" && it != nil {
 			it.Questions = append(it.Questions, q)
-			r.changed[it], id = true, it.ID
+			r.changed[it] = true
 		} else {
-			id = r.item(e, item{Kind: "question", Heading: "Question", Questions: []*question{q}}).ID
+			it = r.item(e, item{Kind: "question", Heading: "Question", Questions: []*question{q}})
 		}
-		r.row("question "+b.QID, row{Kind: "wait", Name: "wait for an answer", ID: id, Start: e.Time, Note: display.OneLine(b.Title, 100)})
+		r.spanOf[e.Seq] = it
 	case event.Answer:
 		if q := r.asked[b.QID]; q != nil {
 			q.Answer = &b
@@ -449,7 +381,6 @@ func (r *record) question(e event.Event) {
 			}
 		}
 		delete(r.asked, b.QID)
-		r.endRow("question "+b.QID, e.Time)
 	}
 }
 
@@ -461,7 +392,7 @@ func (r *record) subagent(e event.Event) {
 			by = " (" + strings.TrimSpace(b.Kind+" "+b.Model) + ")"
 		}
 		it := r.item(e, item{Kind: "subagent", Heading: "Subagent " + b.Name + by + " starts", Text: b.Input, Markdown: true, Child: b.Child})
-		r.row("agent "+b.Child, row{Kind: "subagent", Name: b.Name, ID: it.ID, Start: e.Time})
+		r.starts(e, b, it)
 	case event.SubagentEnd:
 		text := b.Text
 		if b.Error != "" {
@@ -472,9 +403,7 @@ func (r *record) subagent(e event.Event) {
 			heading += ", " + dollars(*b.CostUSD)
 		}
 		r.item(e, item{Kind: "subagent", Heading: heading, Text: text, Markdown: true, Child: b.Child})
-		if l := r.endRow("agent "+b.Child, e.Time); l != nil {
-			l.Failed = b.Error != ""
-		}
+		r.ends(e, b)
 	}
 }
 
@@ -494,6 +423,16 @@ func (r *record) other(e event.Event) {
 	case event.SourceStarted:
 		r.started(e, b)
 		return
+	case event.Hook:
+		r.hook(e, b)
+		return
+	case event.BeadStart:
+		r.board.Apply(e)
+		n, _ := display.NoteOf(b)
+		r.item(e, item{Kind: "subagent", Heading: n.Text, Child: b.Child})
+		return
+	case event.TaskStart, event.TaskState, event.BeadEnd, event.Criterion, event.Guard, event.Budget:
+		r.board.Apply(e)
 	case event.SettingChanged:
 		r.item(e, item{Kind: "note", Text: "Setting changed: " + b.Setting + " = " + b.Value})
 		return
@@ -515,6 +454,15 @@ func (r *record) other(e event.Event) {
 	r.item(e, item{Kind: kind, Text: n.Text})
 }
 
+// hook adds what a hook did.
+func (r *record) hook(e event.Event, b event.Hook) {
+	it := item{Kind: "note", Text: display.HookLine(b)}
+	if b.Error != "" {
+		it.Kind = "warning"
+	}
+	r.spanOf[e.Seq] = r.item(e, it)
+}
+
 // started adds the start of a plugin or an MCP server.
 func (r *record) started(e event.Event, b event.SourceStarted) {
 	took := time.Duration(b.DurationMS) * time.Millisecond
@@ -522,8 +470,7 @@ func (r *record) started(e event.Event, b event.SourceStarted) {
 	if b.Error != "" {
 		it = item{Kind: "warning", Text: fmt.Sprintf("Could not start %s %s: %s", b.Kind, b.Name, b.Error)}
 	}
-	l := r.row("start "+b.Name, row{Kind: "tool", Name: "start " + b.Name, ID: r.item(e, it).ID, Start: e.Time.Add(-took), Failed: b.Error != ""})
-	l.End = e.Time
+	r.spanOf[e.Seq] = r.item(e, it)
 }
 
 func modelName(provider, name string) string {

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/insight"
 	"github.com/seed-009c0928/agent/core/store"
 )
 
@@ -28,9 +30,9 @@ var (
 )
 
 // policy is the content security policy: nothing but the page's own style and script,
-// by their hashes, and for a served page its own server.
-func policy(served bool) string {
-	p := "default-src 'none'; base-uri 'none'; form-action 'none'; style-src '" + hash(css) + "'; script-src '" + hash(script) + "'"
+// by their hashes, images within the page, and for a served page its own server.
+func policy(served bool, script string) string {
+	p := "default-src 'none'; base-uri 'none'; form-action 'none'; style-src '" + hash(css) + "'; script-src '" + hash(script) + "'; img-src data:"
 	if served {
 		p += "; connect-src 'self'"
 	}
@@ -58,12 +60,13 @@ func newPrinter(zone *time.Location) *printer {
 		return template.HTML(fmt.Sprintf(`<time datetime="%s">%s</time>`, t.Format(time.RFC3339), t.Format(time.DateTime))) //nolint:gosec // a time
 	}
 	funcs := template.FuncMap{
-		"style":   func() template.CSS { return template.CSS(css) },  //nolint:gosec // of this package
-		"script":  func() template.JS { return template.JS(script) }, //nolint:gosec // of this package
-		"line":    func(text string) string { return display.OneLine(text, 500) },
-		"careful": func(text string) string { text, _ = cut(text); return display.Visible(text) },
-		"text":    pre,
-		"args":    func(args string) template.HTML { return pre(display.Visible(indented(args))) },
+		"style":      func() template.CSS { return template.CSS(css) },      //nolint:gosec // of this package
+		"script":     func() template.JS { return template.JS(script) },     //nolint:gosec // of this package
+		"codescript": func() template.JS { return template.JS(codeScript) }, //nolint:gosec // of this package
+		"line":       func(text string) string { return display.OneLine(text, 500) },
+		"careful":    func(text string) string { text, _ = cut(text); return display.Visible(text) },
+		"text":       pre,
+		"args":       func(args string) template.HTML { return pre(display.Visible(indented(args))) },
 		"markdown": func(text string) template.HTML {
 			if strings.TrimSpace(text) == "" {
 				return ""
@@ -75,7 +78,7 @@ func newPrinter(zone *time.Location) *printer {
 		"dollars": dollars, "duration": display.Duration,
 	}
 	t := template.Must(template.New("page").Funcs(funcs).Parse(sessionHTML))
-	return &printer{template.Must(t.Parse(indexHTML)), zone}
+	return &printer{template.Must(template.Must(t.Parse(indexHTML)).Parse(codeHTML)), zone}
 }
 
 // render executes a template. As the last step, characters that control a terminal or
@@ -176,7 +179,7 @@ type pageView struct {
 
 // newView returns the view of a page of a record, which keeps that one or all.
 func newView(r *record, page int, served bool) *view {
-	v := &view{Record: r, Page: page, Served: served, Live: served && r.Running && page == r.Pages, Policy: policy(served)}
+	v := &view{Record: r, Page: page, Served: served, Live: served && r.Running && page == r.Pages, Policy: policy(served, script)}
 	for _, it := range r.Items {
 		iv := itemView{it, v}
 		for len(v.Others) < it.Page-page && it.Page > page {
@@ -226,16 +229,14 @@ func (v *view) Problem() string {
 
 // shareView is a share with its bar.
 type shareView struct {
-	share
+	insight.Share
 	Bar template.HTML
 }
 
 // Context is what the next request contains.
 func (v *view) Context() []shareView {
-	all, total := v.Record.context(), 0
-	for _, s := range all {
-		total += s.Tokens
-	}
+	all := v.Record.context()
+	total := all.Total()
 	views := make([]shareView, len(all))
 	for i, s := range all {
 		views[i] = shareView{s, shareBar(s.Tokens, total)}
@@ -245,13 +246,7 @@ func (v *view) Context() []shareView {
 
 // Turns are the inputs of the page. Those of other pages have no lines.
 func (v *view) Turns() []*turn {
-	var turns []*turn
-	for _, t := range v.Record.Turns {
-		if len(t.Rows) > 0 {
-			turns = append(turns, t)
-		}
-	}
-	return turns
+	return slices.DeleteFunc(v.Record.timeline(), func(t *turn) bool { return len(t.Rows) == 0 })
 }
 
 // barView is a line of the waterfall as it is drawn.
@@ -282,7 +277,7 @@ func (r *record) Lasted() string { return display.Duration(max(0, r.Ended.Sub(r.
 // Worked is the time in which inputs were processed.
 func (r *record) Worked() string {
 	var d time.Duration
-	for _, t := range r.Turns {
+	for _, t := range r.timeline() {
 		d += max(0, t.End.Sub(t.Start))
 	}
 	return display.Duration(d)

@@ -31,6 +31,8 @@ type Server struct {
 	price    Price
 	insights func(ctx context.Context) (*insight.Report, error)
 	token    string // what every address begins with
+	script   string // of the pages
+	routes   func(mux *http.ServeMux, base string)
 	poll     time.Duration
 }
 
@@ -48,8 +50,8 @@ func NewServer(home string, known insight.Facts) *Server {
 		at     time.Time
 		report *insight.Report
 	}{}
-	return &Server{
-		source: Logs(dir), list: func() ([]store.Summary, error) { return store.List(dir) }, contexts: agent.ContextsDir(home), price: known.Price,
+	s := &Server{
+		source: Logs(home), list: func() ([]store.Summary, error) { return store.List(dir) }, contexts: agent.ContextsDir(home), price: known.Price,
 		insights: func(ctx context.Context) (*insight.Report, error) {
 			last.Lock()
 			defer last.Unlock()
@@ -62,8 +64,10 @@ func NewServer(home string, known insight.Facts) *Server {
 			}
 			return report, err
 		},
-		token: rand.Text(), poll: 300 * time.Millisecond,
+		token: rand.Text(), poll: 300 * time.Millisecond, script: script,
 	}
+	s.routes = s.sessions
+	return s
 }
 
 // Serve answers requests on a listener of this machine until ctx ends.
@@ -92,20 +96,13 @@ func (s *Server) URL(l net.Listener, id string) string {
 // handler checks each request before it reaches a page: only the user knows the token,
 // and no other site can use it, since its scripts cannot read what they get.
 func (s *Server) handler(address string) http.Handler {
-	p := pages{Server: s, printer: newPrinter(time.Local)}
 	mux := http.NewServeMux()
-	base := "/" + s.token
-	mux.HandleFunc("GET "+base+"/{$}", p.index)
-	mux.HandleFunc("GET "+base+"/s/{id}/{$}", p.session)
-	mux.HandleFunc("GET "+base+"/s/{id}/live", p.live)
-	mux.HandleFunc("GET "+base+"/s/{id}/find", p.find)
-	mux.HandleFunc("GET "+base+"/s/{id}/event/{seq}", p.event)
-	mux.HandleFunc("GET "+base+"/s/{id}/output/{seq}", p.output)
+	s.routes(mux, "/"+s.token)
 	_, port, _ := net.SplitHostPort(address)
 	hosts := []string{address, "localhost:" + port}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", policy(true)+"; frame-ancestors 'none'")
+		h.Set("Content-Security-Policy", policy(true, s.script)+"; frame-ancestors 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "no-referrer")
@@ -129,6 +126,17 @@ func (s *Server) handler(address string) http.Handler {
 	})
 }
 
+// sessions adds the pages of sessions.
+func (s *Server) sessions(mux *http.ServeMux, base string) {
+	p := pages{Server: s, printer: newPrinter(time.Local)}
+	mux.HandleFunc("GET "+base+"/{$}", p.index)
+	mux.HandleFunc("GET "+base+"/s/{id}/{$}", p.session)
+	mux.HandleFunc("GET "+base+"/s/{id}/live", p.live)
+	mux.HandleFunc("GET "+base+"/s/{id}/find", p.find)
+	mux.HandleFunc("GET "+base+"/s/{id}/event/{seq}", p.event)
+	mux.HandleFunc("GET "+base+"/s/{id}/output/{seq}", p.output)
+}
+
 // pages are the handlers behind the checks.
 type pages struct {
 	*Server
@@ -136,8 +144,8 @@ type pages struct {
 }
 
 // write renders a page completely before the first byte is sent.
-func (p pages) write(w http.ResponseWriter, name string, data any) {
-	html, err := p.printer.render(name, data)
+func (p *printer) write(w http.ResponseWriter, name string, data any) {
+	html, err := p.render(name, data)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -169,7 +177,7 @@ func (p pages) session(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, fmt.Sprintf("The session has %d pages.", r.Pages), http.StatusNotFound)
 		return
 	}
-	p.write(w, "session", newView(r, n, true))
+	p.printer.write(w, "session", newView(r, n, true))
 }
 
 // find leads to the page that has a call.

@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/tools/txtar"
@@ -132,9 +131,9 @@ func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err er
 	if err != nil {
 		return nil, err
 	}
-	screen := &screen{vt: vt.New(columns, height)}
+	screen := vt.NewLive(columns, height)
 	var reading sync.WaitGroup
-	reading.Go(func() { screen.follow(master) })
+	reading.Go(func() { _, _ = io.Copy(screen, master) }) // an error is the end of the program
 	defer func() {
 		ended := cmd.Wait()
 		_ = master.Close()
@@ -150,7 +149,7 @@ func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err er
 		{"one separator.", ""},
 		{"tool rounds", ""},
 	} {
-		if err := screen.wait(ctx, step.see); err != nil {
+		if err := screen.Wait(ctx, step.see); err != nil {
 			_ = cmd.Process.Kill()
 			return nil, err
 		}
@@ -158,51 +157,7 @@ func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err er
 			return nil, err
 		}
 	}
-	rows = screen.lines()
+	screen.See(func(v *vt.Terminal) { rows = v.Lines() })
 	_, err = master.WriteString("/quit\r")
 	return rows, err
-}
-
-// screen is the terminal that the user sees.
-type screen struct {
-	mu sync.Mutex
-	vt *vt.Terminal
-}
-
-func (s *screen) follow(terminal *os.File) {
-	buf := make([]byte, 16<<10)
-	for {
-		n, err := terminal.Read(buf)
-		s.mu.Lock()
-		s.vt.Write(string(buf[:n]))
-		s.mu.Unlock()
-		if err != nil { // the program has ended
-			return
-		}
-	}
-}
-
-// wait waits until the text is on the screen.
-func (s *screen) wait(ctx context.Context, text string) error {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		s.mu.Lock()
-		now := s.vt.All()
-		s.mu.Unlock()
-		if strings.Contains(now, text) {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), fmt.Errorf("waiting for %q on\n%s", text, now))
-		}
-	}
-}
-
-func (s *screen) lines() [][]vt.Cell {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.vt.Lines()
 }

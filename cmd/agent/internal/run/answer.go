@@ -14,7 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
-	"github.com/seed-009c0928/agent/sdk/agent"
+	"github.com/seed-009c0928/agent/sdk/host"
 )
 
 // The actions of --on-ask.
@@ -95,30 +95,32 @@ func findQuestion(s *cmdutil.IO, id string) (session, question string, err error
 	return session, "", err
 }
 
-// unpark answers the question of agent answer, and checks that the task has
-// something to do.
-func (t *Task) unpark(ctx context.Context, s *agent.Session) error {
-	open := s.Pending()
-	if t.reply != nil && len(open) > 0 {
+// todo returns what the task has to do: nothing, if the session waits for an answer
+// that the task does not have.
+func (t *Task) todo(s *host.Session) (host.Command, error) {
+	now := s.Now()
+	if open := now.Questions; t.reply != nil && len(open) > 0 {
 		at := slices.IndexFunc(open, func(q event.Question) bool { return t.reply.question == "" || q.QID == t.reply.question })
 		if at < 0 {
-			return fmt.Errorf("session %s does not wait for an answer to %s, but to %s", s.ID(), t.reply.question, open[0].QID)
+			return host.Command{}, fmt.Errorf("session %s does not wait for an answer to %s, but to %s", s.ID(), t.reply.question, open[0].QID)
 		}
 		choice, err := t.reply.choice(open[at])
-		if err != nil {
-			return err
-		}
-		return s.Answer(ctx, open[at].QID, core.Answer{Choice: choice, Reason: t.reply.reason})
+		return host.Command{Type: "answer", Question: open[at].QID, Choice: choice, Reason: t.reply.reason}, err
 	}
-	switch parked := s.State() == core.StateParked; {
+	switch parked := now.State == core.StateParked; {
 	case t.reply != nil && !parked:
-		return fmt.Errorf("session %s waits for no answer", s.ID())
+		return host.Command{}, fmt.Errorf("session %s waits for no answer", s.ID())
 	case t.reply != nil:
 		fmt.Fprintf(t.Err, "agent: the question has an answer already; continuing with that\n")
-	case t.Prompt == "" && !parked && s.State() != core.StateUnfinished:
-		return errNoPrompt
+	case t.Prompt == "" && !parked && now.State != core.StateUnfinished:
+		return host.Command{}, errNoPrompt
+	case len(now.Questions) > 0:
+		return host.Command{}, nil
+	case t.Prompt != "":
+		in := core.TextInput(t.Prompt)
+		return host.Command{Type: "input", Own: &in}, nil
 	}
-	return nil
+	return host.Command{Type: "continue"}, nil
 }
 
 // choice returns the choice that an answer means for a question.

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
 	"github.com/seed-009c0928/agent/sdk/host"
@@ -26,10 +27,11 @@ const Protocol = 1
 // maxLine is the size of the longest line that is read.
 const maxLine = 64 << 20
 
-// Request is a line that a host writes: a command of sdk/host, hello or now.
+// Request is a line that a host writes: a command of sdk/host, hello, now or open.
 type Request struct {
 	ID       string `json:"id,omitempty" jsonschema:"the line is answered by a reply with this id"`
 	Protocol int    `json:"protocol,omitempty" jsonschema:"of a hello: the version that the host speaks"`
+	Open
 	host.Command
 }
 
@@ -46,10 +48,18 @@ type Reply struct {
 // lines drives a session by lines of JSON on stdin and stdout.
 type lines struct {
 	*Task
-	set *setup.Setup
+	set      *setup.Setup
+	options  *Options
+	shared   *sharing
+	children sync.WaitGroup // that follow subagents
+	used     bool           // the host sent a command
 
 	mu      sync.Mutex
-	session *host.Session // nil until it is open
+	driven  *driven
+	session *host.Session      // of driven; nil until it is open
+	ended   chan struct{}      // closed after the last event of it
+	unwatch context.CancelFunc // stops reading its events
+	left    bool               // others drive it now
 	out     *json.Encoder
 	err     error // of writing
 }
@@ -66,7 +76,7 @@ func (o *Options) runLines(ctx context.Context, args []string) error {
 	case len(args) > 0:
 		return cmdutil.Usagef("--input-format stream-json: prompts come as lines on stdin, not as arguments")
 	}
-	l, err := o.newLines(ctx, o.IO)
+	l, err := o.newLines(ctx, o.IO, &sharing{sessions: map[string]*driven{}})
 	if err != nil {
 		return err
 	}
@@ -79,7 +89,9 @@ func (o *Options) runLines(ctx context.Context, args []string) error {
 }
 
 // newLines returns lines on stdin and stdout, those of the command or of a connection.
-func (o *Options) newLines(ctx context.Context, streams *cmdutil.IO) (*lines, error) {
+func (o *Options) newLines(ctx context.Context, streams *cmdutil.IO, shared *sharing) (*lines, error) {
+	shared.configuring.Lock()
+	defer shared.configuring.Unlock()
 	set, err := o.Load(streams)
 	if err != nil {
 		return nil, err
@@ -89,39 +101,82 @@ func (o *Options) newLines(ctx context.Context, streams *cmdutil.IO) (*lines, er
 		return nil, cmdutil.Advise(err, setup.FirstRunAdvice(ctx, err))
 	}
 	t.Session.SaveRules = set.SaveRules
-	return &lines{Task: t, set: set, out: json.NewEncoder(streams.Out)}, nil
+	return &lines{Task: t, set: set, options: o, shared: shared, out: json.NewEncoder(streams.Out)}, nil
 }
 
-// run opens the session and drives it until its end, or that of ctx.
+// run opens the session and drives it until its end, or that of ctx, or until the host
+// leaves it to others.
 func (l *lines) run(ctx context.Context) error {
-	var children sync.WaitGroup
-	l.Session.OnSubagent = func(child *core.Session) {
-		children.Go(func() { l.follow(child.Events(context.WithoutCancel(ctx), 0)) })
+	d, err := l.openSession(ctx)
+	if locked := (*store.LockedError)(nil); errors.As(err, &locked) && locked.Address != "" {
+		return l.attach(ctx, locked)
 	}
-	h := host.New(l.set.Home, l.open(l.set))
-	s, err := h.Open(ctx, host.Open{ID: l.Session.Resume, Dir: l.Agent.Dir})
 	if err != nil {
 		return cmdutil.Advise(setup.SessionAdvice(err, l.Session.Resume), setup.FirstRunAdvice(ctx, err))
 	}
-	l.mu.Lock()
-	l.session = s
-	l.mu.Unlock()
+	l.drive(ctx, d, d.session.Past())
+	go l.read(ctx)
+	for {
+		d, ended := l.current()
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		}
+		if now, _ := l.current(); now != d && ctx.Err() == nil {
+			continue // another session was opened
+		}
+		var closed error
+		l.mu.Lock()
+		left := l.left
+		l.mu.Unlock()
+		if !left || ctx.Err() != nil {
+			closed = l.shared.close(d)
+			<-ended
+			l.children.Wait()
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return errors.Join(closed, l.err)
+	}
+}
+
+// openSession opens the session of the task.
+func (l *lines) openSession(ctx context.Context) (*driven, error) {
+	l.Session.OnSubagent = func(child *core.Session) {
+		l.children.Go(func() { l.follow(child.Events(context.WithoutCancel(ctx), child.Opened()-1)) })
+	}
+	d := &driven{drivers: map[*lines]bool{}}
+	d.host = host.New(l.set.Home, l.open(l.set, &d.init))
+	var err error
+	if d.session, err = d.host.Open(ctx, host.Open{ID: l.Session.Resume, Dir: l.Agent.Dir}); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// drive makes a session the one that the lines drive.
+func (l *lines) drive(ctx context.Context, d *driven, after event.Seq) {
+	l.shared.join(d, l)
+	l.write(d.init)
 	ended := make(chan struct{})
+	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
+	l.mu.Lock()
+	if l.driven != nil {
+		l.unwatch()
+	}
+	l.driven, l.session, l.ended, l.unwatch = d, d.session, ended, unwatch
+	l.mu.Unlock()
 	go func() {
 		defer close(ended)
-		l.follow(s.Events(context.WithoutCancel(ctx), s.Past()))
+		defer unwatch()
+		l.follow(d.session.Events(watching, after))
 	}()
-	go l.read(ctx)
-	select {
-	case <-ended:
-	case <-ctx.Done():
-	}
-	closed := h.Close()
-	<-ended
-	children.Wait()
+}
+
+func (l *lines) current() (*driven, chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return errors.Join(closed, l.err)
+	return l.driven, l.ended
 }
 
 // do carries out a command, if the session is open.
@@ -134,8 +189,8 @@ func (l *lines) do(c host.Command) {
 	}
 }
 
-// open returns what opens the session of the command line.
-func (l *lines) open(set *setup.Setup) host.Opener {
+// open returns what opens the session of the command line, and sets its init event.
+func (l *lines) open(set *setup.Setup, init *event.Event) host.Opener {
 	return func(ctx context.Context, _ host.Open, asker core.Asker) (host.Opened, error) {
 		a, err := l.place.OpenAgent(ctx, l.Agent)
 		if err != nil {
@@ -149,11 +204,15 @@ func (l *lines) open(set *setup.Setup) host.Opener {
 		if err != nil {
 			return host.Opened{}, errors.Join(err, a.Close())
 		}
-		init := l.initEvent(ctx, a, s)
+		if l.shared.socket != "" {
+			if err := s.Advertise(l.shared.socket); err != nil {
+				s.Warn(ctx, "LOCK", err.Error()) // other processes cannot attach
+			}
+		}
+		*init = l.initEvent(ctx, a, s)
 		body := init.Body.(event.Init)
 		body.Protocol = Protocol
 		init.Body = body
-		l.write(init)
 		return host.Opened{Session: s, Settings: l.settings(set, a, s, body), Close: a.Close}, nil
 	}
 }
@@ -201,6 +260,9 @@ func modes(set *setup.Setup, p *permissions.Policy) (list []string) {
 // follow writes events until they end.
 func (l *lines) follow(events func(func(event.Event, error) bool)) {
 	for e, err := range events {
+		if errors.Is(err, context.Canceled) {
+			return // another session is driven now
+		}
 		if err != nil {
 			fmt.Fprintf(l.Err, "agent: reading the session's events: %v\n", err)
 			return
@@ -209,15 +271,22 @@ func (l *lines) follow(events func(func(event.Event, error) bool)) {
 	}
 }
 
-// write writes one line. If the host does not read any more, the session is closed.
+// write writes one line. If the host does not read any more, the session is closed,
+// unless others drive it.
 func (l *lines) write(line any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.err != nil {
+	if l.err != nil || l.left {
 		return
 	}
-	if l.err = l.out.Encode(line); l.err != nil && l.session != nil {
+	if l.err = l.out.Encode(line); l.err == nil || l.session == nil {
+		return
+	}
+	if l.shared.leave(l.driven, l) {
 		_, _ = l.session.Do(context.Background(), host.Command{Type: "close"})
+	} else {
+		l.left = true
+		l.unwatch()
 	}
 }
 
@@ -237,8 +306,19 @@ func (l *lines) read(ctx context.Context) {
 			break
 		}
 	}
-	if ctx.Err() == nil {
-		l.session.Leave(ctx)
+	d, _ := l.current()
+	last := l.shared.leave(d, l)
+	if ctx.Err() != nil {
+		return
+	}
+	if last {
+		d.session.Leave(ctx, func() bool { return l.shared.abandoned(d) })
+	}
+	if !last || d.session.Now().State != core.StateClosed {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.left = true
+		l.unwatch()
 	}
 }
 
@@ -273,15 +353,18 @@ func (l *lines) handle(ctx context.Context, line []byte) {
 	reply.ID = r.ID
 	switch {
 	case err != nil:
-		err = &host.Error{Code: host.CodeInvalid, Message: fmt.Sprintf("the line is not a command: %v", err)}
+		err = invalidf("the line is not a command: %v", err)
 	case r.Type == "hello":
 		if reply.Protocol = Protocol; r.Protocol != Protocol {
-			err = &host.Error{Code: host.CodeInvalid, Message: fmt.Sprintf("protocol %d is not supported: this is version %d", r.Protocol, Protocol)}
+			err = invalidf("protocol %d is not supported: this is version %d", r.Protocol, Protocol)
 		}
 	case r.Type == "now":
 		now := l.session.Now()
 		reply.Now = &now
+	case r.Type == "open":
+		err = l.reopen(ctx, r.Open)
 	default:
+		l.used = true
 		reply.Run, err = l.session.Do(ctx, r.Command)
 	}
 	if err != nil && !errors.As(err, &reply.Error) {
@@ -290,4 +373,8 @@ func (l *lines) handle(ctx context.Context, line []byte) {
 	if r.ID != "" || reply.Error != nil {
 		l.write(reply)
 	}
+}
+
+func invalidf(format string, args ...any) error {
+	return &host.Error{Code: host.CodeInvalid, Message: fmt.Sprintf(format, args...)}
 }

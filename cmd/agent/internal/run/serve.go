@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -27,8 +28,9 @@ func NewServeCmd(s *cmdutil.IO) *cobra.Command {
 		Short: "Run sessions for other programs",
 		Long: "Run sessions for programs in any language, which send commands and get events as lines of JSON: see\n" +
 			"docs/host-protocol.md. With --stdio it is one session on stdin and stdout, as with agent exec\n" +
-			"--input-format stream-json. With --socket each connection to a Unix socket is a session; only your user\n" +
-			"can connect. Ctrl-C closes all sessions; they are saved and can be resumed.",
+			"--input-format stream-json. With --socket each connection to a Unix socket begins a session, or resumes or\n" +
+			"attaches to one; only your user can connect. --stdio --resume ID attaches to a session that another process\n" +
+			"serves on a socket. Ctrl-C closes all sessions; they are saved and can be resumed.",
 		Example: "  agent serve --stdio\n  agent serve --socket ~/.agent/serve.sock",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,7 +63,12 @@ func NewServeCmd(s *cmdutil.IO) *cobra.Command {
 
 // serveSocket runs a session for each connection until ctx ends.
 func (o *Options) serveSocket(ctx context.Context, path string) error {
-	if _, err := o.newLines(ctx, o.IO); err != nil { // wrong settings are reported now
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("--socket: %w", err)
+	}
+	shared := &sharing{socket: absolute, sessions: map[string]*driven{}}
+	if _, err := o.newLines(ctx, o.IO, shared); err != nil { // wrong settings are reported now
 		return err
 	}
 	listener, err := listen(path)
@@ -69,7 +76,6 @@ func (o *Options) serveSocket(ctx context.Context, path string) error {
 		return fmt.Errorf("--socket: %w", err)
 	}
 	var serving sync.WaitGroup
-	var configuring sync.Mutex // held while the settings of a connection are read
 	defer serving.Wait()
 	defer listener.Close()
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
@@ -85,7 +91,7 @@ func (o *Options) serveSocket(ctx context.Context, path string) error {
 		}
 		serving.Go(func() {
 			defer conn.Close()
-			if err := o.serveConn(ctx, &configuring, conn); err != nil {
+			if err := o.serveConn(ctx, shared, conn); err != nil {
 				// A client that has gone gets nothing; it is no error of the others.
 				_ = json.NewEncoder(conn).Encode(Reply{Type: "reply", Error: &host.Error{Code: host.CodeFailed, Message: err.Error()}})
 				fmt.Fprintf(o.Err, "agent: a connection: %v\n", err)
@@ -95,15 +101,13 @@ func (o *Options) serveSocket(ctx context.Context, path string) error {
 }
 
 // serveConn runs the session of a connection.
-func (o *Options) serveConn(ctx context.Context, configuring *sync.Mutex, conn net.Conn) error {
+func (o *Options) serveConn(ctx context.Context, shared *sharing, conn net.Conn) error {
 	if err := checkPeer(conn); err != nil {
 		return err
 	}
 	streams := *o.IO
 	streams.In, streams.Out, streams.InTTY, streams.OutTTY, streams.Terminal = conn, conn, false, false, nil
-	configuring.Lock()
-	l, err := o.newLines(ctx, &streams)
-	configuring.Unlock()
+	l, err := o.newLines(ctx, &streams, shared)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
+	"github.com/seed-009c0928/agent/sdk/host"
 )
 
 // format is how a task's events are printed.
@@ -51,58 +52,41 @@ type Task struct {
 
 // Run runs the task. With an error, the outcome is how far the task came.
 func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
-	a, err := t.place.OpenAgent(ctx, t.Agent)
-	if err != nil {
-		return core.Outcome{}, t.fail(err)
-	}
-	defer a.Close()
-	setup.ReportPlugins(t.IO, a)
-	if err := t.ready(ctx, a); err != nil {
-		return core.Outcome{}, t.fail(err)
-	}
-	if t.Prompt != "" {
-		if t.Prompt, err = setup.PluginPrompt(ctx, a, t.Prompt); err != nil {
-			return core.Outcome{}, t.fail(err)
-		}
-	}
 	view := &oneAtATime{view: t.newView()}
 	var reading sync.WaitGroup
 	if t.Format == FormatStream {
 		t.Session.OnSubagent = view.subagents(ctx, &reading)
 	}
-	s, err := a.NewSession(ctx, t.Session)
+	var init event.Event
+	h := host.New(t.Agent.Home, func(ctx context.Context, _ host.Open, _ core.Asker) (opened host.Opened, err error) {
+		opened, init, err = t.open(ctx)
+		return opened, err
+	})
+	defer h.Close()
+	s, err := h.Open(ctx, host.Open{ID: t.Session.Resume, Dir: t.Agent.Dir})
 	if err != nil {
 		return core.Outcome{}, t.fail(err)
 	}
-	defer s.Close()
-	if err := t.unpark(ctx, s); err != nil {
+	todo, err := t.todo(s)
+	if err != nil {
 		return core.Outcome{}, t.fail(err)
 	}
-	setup.WarnUnrecorded(ctx, s, t.Agent.Permissions.AgentHome, t.Session.Ephemeral)
-
-	view.begin(t.initEvent(ctx, a, s))
+	view.begin(init)
 	reading.Go(func() {
 		// The sequence ends when the session is closed.
-		for e, err := range s.Events(context.WithoutCancel(ctx), s.Opened()-1) {
+		for e, err := range s.Events(context.WithoutCancel(ctx), s.Past()) {
 			if err != nil {
 				fmt.Fprintf(t.Err, "agent: reading the session's events: %v\n", err)
 				return
 			}
-			view.show(e)
+			if _, ok := e.Body.(event.Result); !ok { // it is shown in the end, with the exit code
+				view.show(e)
+			}
 		}
 	})
 	quiet := view.tick()
-	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() { s.Cancel("interrupted by Ctrl-C") })
-	out, err := t.submit(watched, s)
-	for err == nil && out.Stop == core.StopDone && s.AwaitBackground(watched) {
-		before := out
-		out, err = s.Submit(watched, core.Input{})
-		out = add(before, out)
-	}
-	if sig := stop(); sig != nil {
-		err = sig
-	}
-	closed := s.Close()
+	out, err := t.drive(ctx, s, todo)
+	closed := h.Close()
 	reading.Wait()
 	quiet()
 	if shown := view.end(resultEvent(s, out, err)); err == nil {
@@ -111,11 +95,39 @@ func (t *Task) Run(ctx context.Context) (core.Outcome, error) {
 	return out, errors.Join(err, closed)
 }
 
+// open opens the agent and the session. It returns the init event, too.
+func (t *Task) open(ctx context.Context) (opened host.Opened, init event.Event, err error) {
+	a, err := t.place.OpenAgent(ctx, t.Agent)
+	if err != nil {
+		return opened, init, err
+	}
+	defer func() {
+		if err != nil {
+			_ = a.Close()
+		}
+	}()
+	setup.ReportPlugins(t.IO, a)
+	if err := t.ready(ctx, a); err != nil {
+		return opened, init, err
+	}
+	if t.Prompt != "" {
+		if t.Prompt, err = setup.PluginPrompt(ctx, a, t.Prompt); err != nil {
+			return opened, init, err
+		}
+	}
+	s, err := a.NewSession(ctx, t.Session)
+	if err != nil {
+		return opened, init, err
+	}
+	setup.WarnUnrecorded(ctx, s, t.Agent.Permissions.AgentHome, t.Session.Ephemeral)
+	return host.Opened{Session: s, Close: a.Close}, t.initEvent(ctx, a, s), nil
+}
+
 // subagents returns a function that shows the events of a subagent until it ends.
 func (v *oneAtATime) subagents(ctx context.Context, reading *sync.WaitGroup) func(*core.Session) {
 	return func(child *core.Session) {
 		reading.Go(func() {
-			for e, err := range child.Events(context.WithoutCancel(ctx), 0) {
+			for e, err := range child.Events(context.WithoutCancel(ctx), child.Opened()-1) {
 				if err != nil {
 					return
 				}
@@ -125,27 +137,21 @@ func (v *oneAtATime) subagents(ctx context.Context, reading *sync.WaitGroup) fun
 	}
 }
 
-// submit runs the prompt, unless the session waits for an answer.
-func (t *Task) submit(ctx context.Context, s *agent.Session) (core.Outcome, error) {
-	if len(s.Pending()) > 0 {
-		return core.Outcome{Stop: core.StopParked}, nil
+// drive carries out what there is to do. The first Ctrl-C cancels it, the next one and
+// other signals close the session.
+func (t *Task) drive(ctx context.Context, s *host.Session, todo host.Command) (out core.Outcome, err error) {
+	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() {
+		_, _ = s.Do(ctx, host.Command{Type: "cancel", Reach: "model", Reason: "interrupted by Ctrl-C"})
+	})
+	closing := context.AfterFunc(watched, func() { _ = s.Close() })
+	if out.Stop = core.StopParked; todo.Type != "" {
+		out, err = s.Run(context.WithoutCancel(ctx), todo)
 	}
-	var in core.Input
-	if t.Prompt != "" {
-		in = core.TextInput(t.Prompt)
+	closing()
+	if sig := stop(); sig != nil {
+		err = sig
 	}
-	return s.Submit(ctx, in)
-}
-
-// add returns the outcome of two inputs that belong together.
-func add(first, second core.Outcome) core.Outcome {
-	second.Usage = first.Usage.Add(second.Usage)
-	second.Cost += first.Cost
-	second.Priced = second.Priced && first.Priced
-	second.Rounds += first.Rounds
-	second.Denied = append(first.Denied, second.Denied...)
-	second.Duration += first.Duration
-	return second
+	return out, err
 }
 
 // ready waits for required MCP servers, and reports those whose tools are not
@@ -253,10 +259,10 @@ func (t *Task) initEvent(ctx context.Context, a *agent.Agent, s *agent.Session) 
 	return event.Event{V: event.Version, ID: s.ID() + "-init", Time: time.Now(), Session: s.ID(), Body: body}
 }
 
-func resultEvent(s *agent.Session, out core.Outcome, err error) event.Event {
+func resultEvent(s *host.Session, out core.Outcome, err error) event.Event {
 	body := result(out, err)
 	if out.Stop == core.StopParked {
-		body.Questions = s.Pending()
+		body.Questions = s.Now().Questions
 	}
 	return event.Event{V: event.Version, ID: s.ID() + "-result", Time: time.Now(), Session: s.ID(), Tokens: out.Usage.Total(), Body: body}
 }

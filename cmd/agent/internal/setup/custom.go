@@ -12,7 +12,6 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
-	"github.com/seed-009c0928/agent/core/frontmatter"
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/subagent"
 	"github.com/seed-009c0928/agent/skills"
@@ -62,7 +61,7 @@ func (s *Setup) Definitions() (all []subagent.Definition, failed []error) {
 			}
 		}
 	}
-	return all, failed
+	return append(all, s.bundleAgents()...), failed
 }
 
 // CustomCommand is a prompt in a file, used as /NAME.
@@ -73,9 +72,6 @@ type CustomCommand struct {
 	Arguments   []string // their names
 	Body        string
 }
-
-// maxCommand limits the size of a file, in bytes.
-const maxCommand = 64 << 10
 
 // CustomCommands returns the commands of the project and the user. Invalid ones
 // are left out and reported.
@@ -101,59 +97,19 @@ func (s *Setup) CustomCommands() (all []CustomCommand, failed []error) {
 			failed = append(failed, fmt.Errorf("commands in %s: %w", f.root, err))
 		}
 	}
-	return all, failed
+	return append(all, s.bundleCommands()...), failed
 }
 
-// readCommand reads a file below a folder: that of git/fix.md is git:fix.
+// readCommand reads a file below a folder.
 func readCommand(files fs.FS, dir, at string) (CustomCommand, error) {
-	name := strings.TrimSuffix(strings.TrimPrefix(at, dir+"/"), ".md")
-	c := CustomCommand{Name: strings.ReplaceAll(name, "/", ":")}
-	data, err := fs.ReadFile(files, at)
-	if err != nil {
-		return c, err
-	}
-	if len(data) > maxCommand {
-		return c, fmt.Errorf("it has %d bytes, more than the limit of %d", len(data), maxCommand)
-	}
-	var head struct {
-		Description string `yaml:"description"`
-		Hint        any    `yaml:"argument-hint"` // YAML reads [FILE] as a list
-		Arguments   any    `yaml:"arguments"`
-	}
-	body, err := frontmatter.Parse(data, &head)
-	if err != nil {
-		return c, err
-	}
-	c.Body, c.Arguments = strings.TrimSpace(body), names(head.Arguments)
-	if head.Hint != nil {
-		c.Hint = display.OneLine(fmt.Sprint(head.Hint), 60)
-	}
-	c.Summary = display.OneLine(head.Description, 100)
-	if c.Summary == "" {
-		first, _, _ := strings.Cut(c.Body, "\n")
-		c.Summary = display.OneLine(first, 100)
-	}
-	switch {
-	case c.Body == "":
-		return c, errors.New("it is empty: expected a prompt")
-	case strings.ContainsAny(name, " \t\\:"):
-		return c, fmt.Errorf("invalid name %q: it must not contain spaces, slashes or colons", c.Name)
-	}
-	return c, nil
+	c, err := skills.ReadCommand(files, dir, at)
+	return customCommand(c), err
 }
 
-// names reads a list, or names separated by spaces or commas.
-func names(v any) (list []string) {
-	all, ok := v.([]any)
-	if !ok {
-		all = []any{v}
+func customCommand(c skills.Command) CustomCommand {
+	return CustomCommand{
+		Name: c.Name, Summary: display.OneLine(c.Summary, 100), Hint: display.OneLine(c.Hint, 60), Arguments: c.Arguments, Body: c.Body,
 	}
-	for _, one := range all {
-		if text, ok := one.(string); ok {
-			list = append(list, strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })...)
-		}
-	}
-	return list
 }
 
 // Prompt inserts arguments into the text, see [skills.Values]. If the text uses

@@ -22,7 +22,7 @@ import (
 // FirstRunAdvice returns what a user without a model can do: if err says that the
 // provider is not configured, its server does not run, or it lacks the model.
 // For other errors it returns "". The text ends with a newline. Looking for
-// model servers on this machine takes up to 300 ms.
+// model servers on this machine takes up to a second.
 func FirstRunAdvice(ctx context.Context, err error) string {
 	var bad *config.Error
 	if errors.As(err, &bad) && strings.HasPrefix(bad.Key, "providers.") {
@@ -126,7 +126,7 @@ func (l LocalServer) String() string {
 }
 
 // probeTime is the time limit for local servers to answer.
-const probeTime = 300 * time.Millisecond
+const probeTime = time.Second
 
 // FindLocalServers asks all candidates concurrently for their models and returns
 // those that answer, in order. It sends no key, and nothing to other machines.

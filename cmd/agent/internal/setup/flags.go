@@ -96,7 +96,7 @@ func (o *Flags) registerDir(f *pflag.FlagSet) {
 
 func (o *Flags) registerWorkspace(f *pflag.FlagSet) {
 	f.StringVar(&o.environment, "env", "", "run tools in `ENV`: local, docker:IMAGE, docker:@CONTAINER, ssh:[USER@]HOST[:PORT][:/DIR] or k8s:[NAMESPACE/]POD[:DIR]")
-	f.StringArrayVar(&o.addDirs, "add-dir", nil, "add `DIR` to the workspace")
+	cmdutil.RepeatVar(f, &o.addDirs, "add-dir", "add `DIR` to the workspace")
 }
 
 func (o *Flags) registerBare(f *pflag.FlagSet) {
@@ -120,13 +120,13 @@ func (o *Flags) registerPrompt(f *pflag.FlagSet) {
 func (o *Flags) registerPermissions(f *pflag.FlagSet) {
 	f.StringVar(&o.Mode, "permission-mode", "", "permission `MODE` when no rule matches: plan, read-only, default, workspace, accept-edits or bypass")
 	f.BoolVar(&o.skipPermissions, "dangerously-skip-permissions", false, "alias for --permission-mode bypass")
-	f.StringArrayVar(&o.allow, "allow", nil, "allow calls that match `RULE`, such as 'shell(go test *)'")
-	f.StringArrayVar(&o.deny, "deny", nil, "deny calls that match `RULE`, in every mode")
+	cmdutil.RepeatVar(f, &o.allow, "allow", "allow calls that match `RULE`, such as 'shell(go test *)'")
+	cmdutil.RepeatVar(f, &o.deny, "deny", "deny calls that match `RULE`, in every mode")
 }
 
 func (o *Flags) registerTools(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.allowed, "allowed-tools", nil, "use only tools with these `NAMES`; * matches any characters")
-	f.StringSliceVar(&o.disallowed, "disallowed-tools", nil, "do not use tools with these `NAMES`")
+	cmdutil.ListVar(f, &o.allowed, "allowed-tools", "use only tools with these `NAMES`; * matches any characters")
+	cmdutil.ListVar(f, &o.disallowed, "disallowed-tools", "do not use tools with these `NAMES`")
 }
 
 func (o *Flags) registerLimits(f *pflag.FlagSet) {
@@ -138,7 +138,7 @@ func (o *Flags) registerLimits(f *pflag.FlagSet) {
 
 func (o *Flags) registerSettings(f *pflag.FlagSet) {
 	f.StringVar(&o.SettingsFile, "settings", "", "load additional settings from `FILE` (overrides other files)")
-	f.StringArrayVar(&o.Sets, "set", nil, "override a setting, as `KEY=VALUE`")
+	cmdutil.RepeatVar(f, &o.Sets, "set", "override a setting, as `KEY=VALUE`")
 }
 
 func (o *Flags) registerDebug(f *pflag.FlagSet) {

@@ -69,6 +69,7 @@ func (s *Setup) findServers() (all []mcp.Configured, warnings []string) {
 		}
 		all = append(all, c)
 	}
+	all = append(all, s.bundleServers()...)
 	for i := range all {
 		if slices.Contains(s.Settings.MCP.Disabled, all[i].Name) {
 			all[i].Server.Disabled = true

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/plugins"
 	"github.com/seed-009c0928/agent/plugins/graph"
+	"github.com/seed-009c0928/agent/plugins/lsp"
 	"github.com/seed-009c0928/agent/plugins/web"
 	"github.com/seed-009c0928/agent/sdk"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -24,7 +26,7 @@ import (
 // this program, with no more rights than any other plugin. Making them takes a
 // while: call it when they are needed.
 func BundledPlugins() []sdk.Plugin {
-	return []sdk.Plugin{web.Plugin(cmdutil.Version()), graph.Plugin(cmdutil.Version(), graph.OptionsFromEnv())}
+	return []sdk.Plugin{web.Plugin(cmdutil.Version(), web.SearchFromEnv()), graph.Plugin(cmdutil.Version(), graph.OptionsFromEnv()), lsp.Plugin(cmdutil.Version(), lsp.OptionsFromEnv())}
 }
 
 // InternalPlugin is the name of the hidden command that serves a bundled plugin.
@@ -40,8 +42,12 @@ func (s *Setup) PluginOptions() *plugins.Options {
 	o := &plugins.Options{
 		Home: s.Home, Bundled: bundled, Environ: environ, Disabled: set.Disabled, UserHome: s.UserHome, Sandbox: sandbox.Mode(s.Settings.Sandbox.Plugins),
 		Idle: time.Duration(set.IdleSeconds) * time.Second, CallTimeout: time.Duration(set.CallSeconds) * time.Second,
+		Secret: s.pluginSecret,
 		Limits: plugins.Limits{MemoryMiB: set.MemoryMB, Processes: set.Processes, CPUSeconds: set.CPUSeconds},
 	}
+	o.BundledLimits = map[string]plugins.Limits{"lsp": serverLimits(o.Limits)}
+	found := s.bundles()
+	o.Bundles, o.BrokenBundles = found.list, found.failed
 	if self, err := os.Executable(); err == nil {
 		o.BundledCommand = []string{self, InternalPlugin}
 	}
@@ -51,20 +57,67 @@ func (s *Setup) PluginOptions() *plugins.Options {
 	return o
 }
 
+// OpenPlugins opens an agent that has nothing but plugins.
+func (s *Setup) OpenPlugins(ctx context.Context, o *plugins.Options) (*agent.Agent, error) {
+	return agent.Open(ctx, agent.Options{Dir: s.Dir, Version: cmdutil.Version(), Plugins: o, NoBuiltins: true, Subreaper: true})
+}
+
 // graphFiles is the number of source files from which graph.enabled auto is on.
 const graphFiles = 200
 
 // bundledPlugins returns the bundled plugins that are used here, and the environment
 // that their processes are started from.
 func (s *Setup) bundledPlugins() ([]sdk.Plugin, []string) {
+	environ := os.Environ()
+	list := slices.DeleteFunc(s.bundled(), func(p sdk.Plugin) bool { return p.Name == "graph" || p.Name == "web" || p.Name == "lsp" })
+	engine, _ := s.webSearch()
+	list = slices.Insert(list, 0, web.Plugin(cmdutil.Version(), engine))
+	if engine.Engine != "" {
+		environ = append(environ, engine.Environ()...)
+	}
 	set := s.Settings.Graph
 	on := set.Enabled == "on" || set.Enabled == "auto" && graph.HasFiles(s.Dir, graphFiles)
-	list := slices.DeleteFunc(s.bundled(), func(p sdk.Plugin) bool { return p.Name == "graph" })
-	if !on || !s.Environment.Local() {
-		return list, nil
+	if on && s.Environment.Local() {
+		o := graph.PluginOptions{Languages: set.Languages, Ignore: set.Ignore, Tokens: set.TokenBudget}
+		list, environ = append(list, graph.Plugin(cmdutil.Version(), o)), append(environ, graph.OptionsEnv+"="+o.Encode())
 	}
-	o := graph.PluginOptions{Languages: set.Languages, Ignore: set.Ignore, Tokens: set.TokenBudget}
-	return append(list, graph.Plugin(cmdutil.Version(), o)), append(os.Environ(), graph.OptionsEnv+"="+o.Encode())
+	if o, on := s.languageServers(); on {
+		list, environ = append(list, lsp.Plugin(cmdutil.Version(), o)), append(environ, lsp.OptionsEnv+"="+o.Encode())
+	}
+	return list, environ
+}
+
+// webSearch returns the engine that searches the web, if any, and whether the
+// model's provider does instead.
+func (s *Setup) webSearch() (engine web.Search, byProvider bool) {
+	set := s.Settings.Web
+	keys := map[string]config.Secret{"brave": set.BraveKey, "tavily": set.TavilyKey, "exa": set.ExaKey, "searxng": {}}
+	name := set.Search
+	if name == "auto" {
+		name = s.autoSearch(keys)
+	}
+	key, ok := keys[name]
+	if !ok {
+		return web.Search{}, name == "provider"
+	}
+	value, _ := key.Reveal(context.Background()) // web_search says that the key is missing
+	return web.Search{Engine: name, URL: set.SearchURL, Key: value}, false
+}
+
+// autoSearch returns who searches the web; empty is nobody.
+func (s *Setup) autoSearch(keys map[string]config.Secret) string {
+	if k, err := s.Kind(); err == nil && k.searches != nil && k.searches(&s.Settings.Providers) {
+		return "provider"
+	}
+	for _, name := range []string{"brave", "tavily", "exa"} {
+		if keys[name].IsSet() {
+			return name
+		}
+	}
+	if s.Settings.Web.SearchURL != "" {
+		return "searxng"
+	}
+	return ""
 }
 
 // ReportPlugins prints to stderr why plugins cannot be used.
@@ -108,6 +161,7 @@ type PluginInfo struct {
 	Dir      string            `json:"dir,omitempty"`
 	Tools    []string          `json:"tools"`
 	Commands []string          `json:"commands,omitempty"`
+	Holds    []string          `json:"holds,omitempty"` // pieces besides the tools: "2 skills"
 	Manifest *plugins.Manifest `json:"manifest,omitempty"`
 }
 
@@ -125,6 +179,20 @@ func (s *Setup) PluginInfo(p *plugins.Plugin) PluginInfo {
 		info.Tools = append(info.Tools, t.Name)
 	}
 	for _, c := range desc.GetCommands() {
+		info.Commands = append(info.Commands, c.Name)
+	}
+	return info
+}
+
+// InstalledInfo describes a plugin without a program.
+func (s *Setup) InstalledInfo(b plugins.Installed) PluginInfo {
+	info := PluginInfo{
+		Name: b.Name, Version: b.Version, Scope: plugins.User, State: "on", Summary: b.Summary, Dir: b.Dir, Tools: []string{}, Holds: BundleInfo(b.Bundle),
+	}
+	if !s.Settings.Plugins.Enabled || slices.Contains(s.Settings.Plugins.Disabled, b.Name) {
+		info.State = "off"
+	}
+	for _, c := range b.Commands {
 		info.Commands = append(info.Commands, c.Name)
 	}
 	return info

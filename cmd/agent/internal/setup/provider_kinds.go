@@ -3,6 +3,7 @@ package setup
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/core/model"
@@ -24,6 +25,8 @@ type ProviderKind struct {
 	Preset bool   // known by its address only
 	Values func(*config.Providers) ProviderValues
 	open   func(ctx context.Context, o openOptions) (model.Provider, error)
+	// searches reports whether the service searches the web; nil is no.
+	searches func(*config.Providers) bool
 }
 
 // ProviderValues are the settings that every provider has.
@@ -91,6 +94,10 @@ func openaiKind() ProviderKind {
 			}
 			return openai.New(openai.Config{Config: o.Config, Organization: s.Organization, Project: s.Project})
 		},
+		// A compatible service at another address rarely does.
+		searches: func(p *config.Providers) bool {
+			return p.OpenAI.API != "chat" && strings.HasPrefix(p.OpenAI.BaseURL, "https://api.openai.com/")
+		},
 	}
 }
 
@@ -102,6 +109,9 @@ func anthropicKind() ProviderKind {
 		},
 		open: func(_ context.Context, o openOptions) (model.Provider, error) {
 			return anthropic.New(anthropic.Config{Config: o.Config, MaxTokens: o.maxTokens})
+		},
+		searches: func(p *config.Providers) bool {
+			return strings.HasPrefix(p.Anthropic.BaseURL, "https://api.anthropic.com/")
 		},
 	}
 }
@@ -124,6 +134,7 @@ func geminiKind() ProviderKind {
 			}
 			return gemini.New(gemini.Config{Config: o.Config, Vertex: g.UseVertexAI, Project: g.Project, Location: g.Location})
 		},
+		searches: func(*config.Providers) bool { return true },
 	}
 }
 
@@ -146,6 +157,9 @@ func githubKind() ProviderKind {
 // azureTokenCommand prints a token for Azure.
 const azureTokenCommand = "az account get-access-token"
 
+// azureResource is what the token of provider azure is for.
+const azureResource = "https://cognitiveservices.azure.com"
+
 func azureKind() ProviderKind {
 	return ProviderKind{
 		Name: "azure", About: "Azure OpenAI; needs a key, or az signed in",
@@ -156,7 +170,7 @@ func azureKind() ProviderKind {
 			}
 		},
 		open: func(_ context.Context, o openOptions) (model.Provider, error) {
-			o.Token = o.token(credential.Azure(o.env, "https://cognitiveservices.azure.com"))
+			o.Token = o.token(credential.Azure(o.env, azureResource))
 			return langchain.Azure(langchain.AzureConfig{Config: o.Config, APIVersion: o.settings.Azure.APIVersion})
 		},
 	}

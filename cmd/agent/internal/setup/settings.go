@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,8 +18,10 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/trust"
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/hooks"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/facts"
 	"github.com/seed-009c0928/agent/core/model/wire"
@@ -32,17 +35,23 @@ import (
 // Setup is what the settings and flags ask for.
 type Setup struct {
 	*config.Loaded
-	env         func(string) string
-	UserHome    string
-	Dir         string
-	addDirs     []string
-	bundled     func() []sdk.Plugin
-	Trusted     bool // the directory is trusted
-	advice      string
-	bare        bool // --bare
-	found       *foundServers
-	Environment Environment
-	keyring     cmdutil.Keyring
+	env          func(string) string
+	UserHome     string
+	Dir          string
+	addDirs      []string
+	bundled      func() []sdk.Plugin
+	Trusted      bool // the directory is trusted
+	advice       string
+	bare         bool // --bare
+	found        *foundServers
+	foundBundles *foundBundles // see bundles
+	Environment  Environment
+	keyring      cmdutil.Keyring
+	hooks        []hooks.Definition
+	problems     []hooks.Problem // with hooks
+	pluginHooks  bool            // hooks has those of the plugins
+
+	lookForBundles sync.Once
 
 	catalog   func() facts.Catalog // of the last update; nil is none
 	transport http.RoundTripper    // shared by the providers; nil gives each its own
@@ -56,18 +65,9 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := s.Cwd
-	if o.Dir != "" {
-		if dir = o.Dir; !filepath.IsAbs(dir) {
-			dir = filepath.Join(s.Cwd, dir)
-		}
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, cmdutil.Usagef("--cd %s: not a readable directory", o.Dir)
-	}
-	dir, err = filepath.EvalSymlinks(dir)
+	dir, err := o.workingDir(s.Cwd)
 	if err != nil {
-		return nil, cmdutil.Usagef("--cd %s: %w", o.Dir, err)
+		return nil, err
 	}
 	from := config.LoadOptions{
 		Env: s.Env, Keyring: s.Keyring, Managed: s.ManagedSettings, Home: cmdutil.UserHome(), Cwd: dir, UserFile: o.UserFile, SettingsFile: o.SettingsFile, Sets: o.Sets,
@@ -86,6 +86,14 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 	}
 	if w := set.langchainWarning(); w != "" {
 		fmt.Fprintf(s.Err, "agent: %s\n", w)
+	}
+	if err := set.loadHooks(); err != nil {
+		return nil, err
+	}
+	for _, p := range set.problems {
+		if !slices.Contains(claudeSources, p.Source.Name) {
+			fmt.Fprintf(s.Err, "agent: hooks: %s\n", display.OneLine(p.String(), 300))
+		}
 	}
 	set.catalog = sync.OnceValue(set.loadCatalog)
 	for _, d := range o.addDirs {
@@ -107,10 +115,28 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 	return set, nil
 }
 
+// workingDir returns the working directory without symbolic links.
+func (o *Flags) workingDir(cwd string) (string, error) {
+	dir := cwd
+	if o.Dir != "" {
+		if dir = o.Dir; !filepath.IsAbs(dir) {
+			dir = filepath.Join(cwd, dir)
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", cmdutil.Usagef("--cd %s: not a readable directory", o.Dir)
+	}
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", cmdutil.Usagef("--cd %s: %w", o.Dir, err)
+	}
+	return dir, nil
+}
+
 // CheckRules reports the first rule of loaded settings that is invalid, for a
 // session in dir.
 func CheckRules(s *cmdutil.IO, loaded *config.Loaded, dir string) error {
-	_, err := (&Setup{Loaded: loaded, UserHome: cmdutil.UserHome(), Dir: dir, bundled: s.BundledPlugins}).Policy()
+	_, err := (&Setup{Loaded: loaded, UserHome: cmdutil.UserHome(), Dir: dir}).Policy()
 	return err
 }
 
@@ -119,13 +145,15 @@ func (s *Setup) Mode() string { return s.Settings.Permissions.Mode }
 
 // AgentOptions returns the options of the agent.
 func (s *Setup) AgentOptions(log *slog.Logger) agent.Options {
+	configured, _ := s.Hooks()
 	o := agent.Options{
 		Dir: s.Dir, AddDirs: s.addDirs, Version: cmdutil.Version(), Logger: log, Subreaper: true,
 		Allowed: s.Settings.Tools.Allowed, Disallowed: s.Settings.Tools.Disallowed, PassEnv: s.Settings.Tools.PassEnv,
 		ToolSearch:  agent.ToolSearch{Budget: s.Settings.Tools.SearchBudget, Off: s.Settings.Tools.Search == "off", ByCall: s.Settings.Tools.Search == "call"},
-		Permissions: permissions.Options{Sets: append(s.ruleSets(), s.modeSet()), AgentHome: s.Home},
+		Permissions: s.permissionOptions(),
 		Sandbox:     s.sandbox(), MaxSubagentDepth: s.Settings.Agent.MaxSubagentDepth,
 		Hidden:      s.hidden,
+		Hooks:       configured,
 		NoSnapshots: !s.Settings.Session.Undo,
 		Secrets:     s.KnownSecrets(), UnguardedWrites: !s.Settings.Tools.ReadBeforeWrite,
 		Store: agent.StoreOptions{
@@ -134,12 +162,15 @@ func (s *Setup) AgentOptions(log *slog.Logger) agent.Options {
 			MaxAge:   time.Duration(s.Settings.Session.ContextMaxAgeDays) * 24 * time.Hour,
 		},
 	}
+	if s.Settings.Graph.Enabled != "off" {
+		o.Symbols = symbolChanges
+	}
+	_, o.WebSearch = s.webSearch()
 	if self, err := os.Executable(); err == nil {
 		o.PDFCommand = []string{self, InternalPDF}
 	}
 	o.MCP = s.mcpOptions()
-	o.Secrets = append(o.Secrets, mcpSecrets(o.MCP.Servers)...)
-	o.Permissions.Confine = s.Trusted
+	o.Secrets = append(append(o.Secrets, mcpSecrets(o.MCP.Servers)...), s.bundleSecrets()...)
 	if s.Settings.Session.Save {
 		o.Home = s.Home
 	}
@@ -150,9 +181,13 @@ func (s *Setup) AgentOptions(log *slog.Logger) agent.Options {
 	return o
 }
 
+func (s *Setup) permissionOptions() permissions.Options {
+	return permissions.Options{Sets: append(s.ruleSets(), s.modeSet()), AgentHome: s.Home, Confine: s.Trusted}
+}
+
 // Policy returns the permission policy. The error is an invalid rule.
 func (s *Setup) Policy() (*permissions.Policy, error) {
-	o := s.AgentOptions(nil).Permissions
+	o := s.permissionOptions()
 	o.Home, o.Workspace = s.UserHome, append([]string{s.Dir}, s.addDirs...)
 	p, err := permissions.New(o)
 	if err != nil {

@@ -27,6 +27,9 @@ func (s *Setup) Library() *skills.Library {
 		// Bundled skills come last.
 		places = slices.Insert(places, len(places)-1, skills.Place{Scope: skills.ScopeUser, Dir: dir})
 	}
+	for _, p := range s.bundleSkills() {
+		places = slices.Insert(places, len(places)-1, p)
+	}
 	var folders []string
 	for _, p := range places {
 		if p.Dir != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/telemetry"
 	"github.com/seed-009c0928/agent/core/telemetry/otlp"
 	"github.com/seed-009c0928/agent/core/tracecontext"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -25,6 +26,7 @@ type Telemetry struct {
 	open      func() (*otlp.Exporter, error)
 	warn      func(message string)
 	onWarning func(message string) bool
+	numbers   telemetry.Numbers
 	once      sync.Once
 	exporter  *otlp.Exporter // nil before, and if it cannot be opened
 }
@@ -107,6 +109,7 @@ func (t *Telemetry) get() *otlp.Exporter {
 			}
 			return true
 		})
+		e.Observe(t.numbers.Read)
 		t.exporter = e
 	})
 	return t.exporter
@@ -114,6 +117,11 @@ func (t *Telemetry) get() *otlp.Exporter {
 
 // OnWarning sets what shows a warning while a session is open.
 func (t *Telemetry) OnWarning(show func(message string) bool) { t.onWarning = show }
+
+// Observe implements [agent.Observer].
+func (t *Telemetry) Observe(read func() []telemetry.Number) (stop func()) {
+	return t.numbers.Observe(read)
+}
 
 // Event implements [agent.Telemetry].
 func (t *Telemetry) Event(e event.Event) {

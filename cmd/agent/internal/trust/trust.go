@@ -24,7 +24,7 @@ import (
 const version = 1
 
 // covered returns the files below a directory that trust covers, besides skills:
-// settings, instructions for a model, and the manifests of plugins, which contain
+// settings, hooks, instructions for a model, and the manifests of plugins, which contain
 // the checksums of their files.
 func covered(dir string) []string {
 	names := []string{".agent/settings.json"}
@@ -37,6 +37,7 @@ func covered(dir string) []string {
 			return nil // nothing is used of what cannot be read
 		})
 	}
+	names = append(names, hookFiles(dir)...)
 	plugins, err := os.ReadDir(filepath.Join(dir, ".agent", "plugins"))
 	if err != nil {
 		return names
@@ -45,6 +46,26 @@ func covered(dir string) []string {
 		if e.IsDir() {
 			names = append(names, ".agent/plugins/"+e.Name()+"/plugin.json")
 		}
+	}
+	return names
+}
+
+// hookFiles returns the settings of Claude Code with hooks, and the files in the
+// directories that hooks are kept in.
+func hookFiles(dir string) (names []string) {
+	for _, name := range []string{".claude/settings.json", ".claude/settings.local.json"} {
+		if data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))); err == nil && bytes.Contains(data, []byte(`"hooks"`)) {
+			names = append(names, name)
+		}
+	}
+	for _, sub := range []string{".agent/hooks", ".claude/hooks"} {
+		top := os.DirFS(filepath.Join(dir, filepath.FromSlash(path.Dir(sub))))
+		_ = fs.WalkDir(top, path.Base(sub), func(name string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() {
+				names = append(names, path.Dir(sub)+"/"+name)
+			}
+			return nil // trust in what cannot be read fails later
+		})
 	}
 	return names
 }

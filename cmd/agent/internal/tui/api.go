@@ -129,17 +129,25 @@ type Options struct {
 	Expand func(ctx context.Context, text string) (core.Input, []string, error)
 	// Shell runs a "!command". Its output is shown as it is written.
 	Shell func(ctx context.Context, command string, out io.Writer) error
+	// Dropped converts a pasted text to mentions of the files that it stands for. It
+	// must be fast.
+	Dropped func(text string) (mentions string, ok bool)
+	// PasteImage returns a mention of the image in the clipboard.
+	PasteImage func(ctx context.Context) (mention string, err error)
 	// Complete lists completions of "@prefix", without the @.
 	Complete func(prefix string) []string
 
 	History     []string // oldest first
 	SaveHistory func(entry string)
 
+	Keys   Keys // of the user, besides the usual ones
+	Vim    bool // the input box has the keys of vim
 	Notify Notify
 	Theme  string                   // one of [Themes]; empty means auto
 	Env    func(name string) string // nil means os.Getenv
 
-	now func() time.Time // nil means time.Now
+	now   func() time.Time // nil means time.Now
+	steps Steps            // of a Guide; nil in a session
 }
 
 // ErrTerminated is the error of [Run] after SIGTERM or SIGHUP.

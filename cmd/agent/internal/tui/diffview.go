@@ -2,15 +2,15 @@ package tui
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // hunkHead is the head of a hunk, with the numbers of its first lines.
-var hunkHead = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@`)
+var hunkHead = lazy.Regexp(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@`)
 
 // diffRow is a line of a diff.
 type diffRow struct {
@@ -31,7 +31,7 @@ func diffRows(diff string) []diffRow {
 	files := strings.Count("\n"+diff, "\n+++ ")
 	inHunk, hunks, file := false, 0, ""
 	for line := range strings.SplitSeq(strings.TrimRight(display.Printable(diff), "\n"), "\n") {
-		if m := hunkHead.FindStringSubmatch(line); m != nil {
+		if m := hunkHead().FindStringSubmatch(line); m != nil {
 			_, _ = fmt.Sscan(m[1], &before)
 			_, _ = fmt.Sscan(m[2], &after)
 			if inHunk = true; hunks > 0 {

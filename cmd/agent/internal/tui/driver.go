@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -77,6 +78,7 @@ func (d *driver) enter(text string) {
 		d.echo(text)
 		d.shell(d.newJob(), e.text)
 	case d.work.busy:
+		d.work.again = d.work.stopped > 0
 		d.steer(d.ctx, text)
 	default:
 		d.begin(text)
@@ -108,6 +110,7 @@ func (d *driver) begin(text string) {
 	ctx, abort := context.WithCancel(d.ctx)
 	d.work = work{busy: true, run: rand.Text(), since: d.scene.now(), abort: abort, auto: text == ""}
 	d.scene.idle, d.scene.failed = false, false
+	d.calm.Stop()
 	d.submit(ctx, d.work.run, text, queued)
 }
 
@@ -218,6 +221,10 @@ func (d *driver) handle(msg any) {
 		} else {
 			d.leave(Next{Kind: NextQuit}, ErrTerminated)
 		}
+	case sayMsg:
+		d.scene.markdown(string(m))
+	case guidedMsg:
+		d.leave(Next{}, cmp.Or(m.err, m.job.ctx.Err()))
 	case callerDoneMsg:
 		d.leave(Next{Kind: NextQuit}, m.err)
 	}
@@ -264,6 +271,7 @@ func (d *driver) finish() {
 	w, done := d.work, *d.work.done
 	w.abort()
 	d.work = work{}
+	d.calm.Reset(calm)
 	d.scene.settle()
 	d.scene.calls = nil
 	closed := d.Session.Now().State == core.StateClosed
@@ -292,7 +300,7 @@ func (d *driver) finish() {
 	if goesOn && w.auto {
 		d.scene.queue.forget()
 	}
-	if goesOn && len(d.scene.queue.labels()) > 0 {
+	if (goesOn || w.again && !closed) && len(d.scene.queue.labels()) > 0 {
 		d.begin("") // a queued message came too late for the last round
 	}
 }

@@ -25,6 +25,8 @@ type editor struct {
 	search  *search
 	undone  []string // earlier texts, for undo
 	inWord  bool     // the last key was a letter
+	killed  string   // what was deleted last, to insert again
+	vim     *vim     // nil for the keys of a shell
 }
 
 // search is a search in the history.
@@ -88,6 +90,9 @@ func (e *editor) clear() {
 	e.keep()
 	e.area.Reset()
 	e.at, e.draft, e.search = len(e.history), "", nil
+	if e.vim != nil {
+		e.vim.normal, e.vim.pending = false, ""
+	}
 }
 
 // remember adds the text to the history and clears the box. It returns the entry
@@ -131,6 +136,9 @@ func (e *editor) key(msg tea.KeyPressMsg) {
 	if e.search != nil && e.searchKey(msg) {
 		return
 	}
+	if e.vim != nil && e.vimKey(msg) {
+		return
+	}
 	first := e.area.Line() == 0 && e.area.LineInfo().RowOffset == 0
 	last := e.area.Line() == e.area.LineCount()-1 && e.area.LineInfo().RowOffset >= e.area.LineInfo().Height-1
 	switch k := msg.String(); {
@@ -143,6 +151,10 @@ func (e *editor) key(msg tea.KeyPressMsg) {
 	case k == "ctrl+_", k == "ctrl+/", k == "ctrl+-":
 		e.undo()
 		return
+	case k == "ctrl+y":
+		e.keep()
+		e.area.InsertString(e.killed)
+		return
 	case k == "ctrl+r":
 		e.search = &search{found: -1, prior: e.text()}
 		return
@@ -151,7 +163,21 @@ func (e *editor) key(msg tea.KeyPressMsg) {
 	if msg.String() == "backspace" && e.dropPaste(msg) {
 		return
 	}
+	was := e.text()
 	e.area, _ = e.area.Update(msg)
+	switch msg.String() {
+	case "ctrl+k", "ctrl+u", "ctrl+w", "alt+d", "alt+backspace", "ctrl+backspace", "alt+delete", "ctrl+delete":
+		e.kill(was)
+	}
+}
+
+// kill keeps what was just deleted from a text.
+func (e *editor) kill(was string) {
+	now := e.text()
+	from := len(commonPrefix([]string{was, now}))
+	if n := len(was) - len(now); n > 0 {
+		e.killed = was[from : from+n]
+	}
 }
 
 // recall shows the previous or the next history entry.

@@ -1,16 +1,16 @@
 package tui
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // numberedLine is a line of a file as the tool read_file shows it.
-var numberedLine = regexp.MustCompile(`^( *\d+ \| )(.*)$`)
+var numberedLine = lazy.Regexp(`^( *\d+ \| )(.*)$`)
 
 // shownFile returns the file that a call read, or "".
 func shownFile(c *call, b event.ToolResult) string {
@@ -24,7 +24,7 @@ func shownFile(c *call, b event.ToolResult) string {
 func (s *scene) fileLines(file string, lines []string, width int, margin string) []string {
 	var numbers, texts []string
 	for _, l := range lines {
-		m := numberedLine.FindStringSubmatch(l)
+		m := numberedLine().FindStringSubmatch(l)
 		if m == nil {
 			break
 		}

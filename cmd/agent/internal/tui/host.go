@@ -31,7 +31,8 @@ type host struct {
 	post func(msg any) // delivers messages in order; safe for concurrent use
 	wg   sync.WaitGroup
 
-	sending sync.Mutex // held while an input or a cancel is sent
+	sending sync.Mutex  // held while an input or a cancel is sent
+	calm    *time.Timer // gives memory back
 }
 
 // Messages of a host.
@@ -83,7 +84,7 @@ func newHost(ctx context.Context, o Options) *host {
 	if o.Queue == nil {
 		o.Queue = NewQueue()
 	}
-	h := &host{Options: o}
+	h := &host{Options: o, calm: time.AfterFunc(calm, giveBack)}
 	o.Queue.bind(func(in core.Input) {
 		_, _ = o.Session.Do(h.ctx, sessions.Command{Type: "input", When: "keep", Own: &in})
 	})
@@ -120,6 +121,7 @@ func (h *host) start(caller context.Context) {
 // close stops everything and waits for it.
 func (h *host) close() {
 	_, _ = h.Session.Do(h.ctx, sessions.Command{Type: "cancel", Reason: "the terminal was left"})
+	h.calm.Stop()
 	h.stop()
 	h.wg.Wait()
 	h.Queue.bind(nil)
@@ -342,6 +344,7 @@ func (h *host) commands() []Command {
 			return Result{Text: h.help()}, nil
 		}},
 		Command{Name: "jobs", Args: "[ID | end ID | steer ID TEXT]", Summary: "show commands in the background and subagents", Run: h.cmdJobs},
+		Command{Name: "keys", Summary: "show which key does what", Run: h.cmdKeys},
 		Command{Name: "queue", Args: "[edit|drop|up|down N]", Summary: "show and change the queued messages", Run: h.cmdQueue},
 		Command{Name: "quit", Summary: "quit the session", Run: func(context.Context, string) (Result, error) {
 			return Result{Next: &Next{Kind: NextQuit}}, nil
@@ -555,6 +558,7 @@ type work struct {
 	abort   context.CancelFunc
 	done    *doneMsg
 	auto    bool // continues with queued messages only
+	again   bool // a message was entered after the stop: it is sent at the end
 }
 
 // reopen returns how to continue a session that an abort or an error closed.

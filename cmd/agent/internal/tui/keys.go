@@ -10,6 +10,10 @@ import (
 
 // key handles a key.
 func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
+	msg, done := l.bound(msg)
+	if done {
+		return nil
+	}
 	name := msg.String()
 	if name != "ctrl+c" {
 		l.quitArmed = false
@@ -22,17 +26,14 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 		if l.pager.key(msg) {
 			l.closePager()
 		}
+	case list != nil && l.steps != nil && name == "ctrl+c":
+		l.interrupt() // Esc leaves the list, this the guide
 	case list != nil && name != "ctrl+z" && name != "ctrl+l":
 		l.pickKey(list, msg)
-	case name == "ctrl+z" && !canSuspend():
-		l.scene.note(dim, "Cannot suspend: no shell to return to.")
 	case name == "ctrl+z":
-		l.screen.erase()
-		l.screen.write(leaveRestore)
-		l.suspended = true
-		return tea.Suspend
+		return l.suspend()
 	case name == "ctrl+l":
-		l.screen.write("\x1b[H\x1b[2J")
+		l.screen.write(clearScreen)
 		l.screen.rows, l.screen.x, l.screen.y = nil, 0, 0
 	case name == "ctrl+t":
 		l.readHistory()
@@ -42,6 +43,8 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 		}
 	case l.dialog != nil && !l.drafting():
 		return l.dialogKey(msg)
+	case l.steps != nil && name != "ctrl+c":
+		// there is no session to type for
 	case l.suggestKey(msg):
 	case name == "shift+tab" && (len(l.list) < 2 || l.suggesting) && l.NextMode != nil:
 		if err := l.NextMode(); err != nil {
@@ -49,12 +52,15 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 		}
 	case name == "ctrl+g" && l.editor.search == nil && l.dialog == nil:
 		return l.compose()
+	case name == "ctrl+v" && l.dialog == nil:
+		l.pasteImage()
 	case name == "ctrl+k" && l.editor.empty():
 		l.openPalette()
 	case name == "tab", name == "shift+tab":
 		l.complete(name == "tab")
 	case l.editor.search != nil && name != "enter" && name != "ctrl+c":
 		l.typeKey(l.editor, msg)
+	case name == "esc" && l.list == nil && l.editor.leaveInsert():
 	case name == "esc" && l.list == nil && l.rewinds():
 		if l.escArmed = !armed; armed {
 			l.enter("/rewind")
@@ -63,6 +69,18 @@ func (l *lineScreen) key(msg tea.KeyPressMsg) tea.Cmd {
 		l.editKey(msg)
 	}
 	return nil
+}
+
+// suspend stops the program until the shell continues it.
+func (l *lineScreen) suspend() tea.Cmd {
+	if !canSuspend() {
+		l.scene.note(dim, "Cannot suspend: no shell to return to.")
+		return nil
+	}
+	l.screen.erase()
+	l.screen.write(leaveRestore)
+	l.suspended = true
+	return tea.Suspend
 }
 
 // rewinds reports whether Esc Esc rewinds: nothing is running or typed.
@@ -102,6 +120,9 @@ func (l *lineScreen) editKey(msg tea.KeyPressMsg) {
 		l.editQueued()
 	default:
 		l.typeKey(l.editor, msg)
+		if l.editor.commanding() {
+			break // nothing is typed that could be completed
+		}
 		l.suggest()
 		return
 	}

@@ -27,7 +27,9 @@ const keyHelp = `
 | Tab | complete commands and @files |
 | Ctrl+K | search the commands |
 | Ctrl+G | edit the message in $VISUAL or $EDITOR |
+| Ctrl+V | paste the image in the clipboard |
 | Ctrl+_ | undo a change in the input box |
+| Ctrl+Y | insert what was deleted last, with Ctrl+W, U, K or Alt+D |
 | Shift+Tab | next permission mode |
 | Esc Esc | go back to before an input: /rewind |
 | Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again ends running tools, too |
@@ -68,7 +70,7 @@ type lineScreen struct {
 
 	escArmed bool // the next Esc rewinds
 	pager    *pager
-	paged    string             // what the pager has drawn
+	paged    *screen            // on which the pager is drawn
 	resized  *tea.WindowSizeMsg // the terminal's new size, while the pager is open
 
 	spin      int
@@ -108,6 +110,9 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 		editor: newEditor(p, o.History), at: -1,
 	}
 	l.scene.now = o.now
+	if o.Vim {
+		l.editor.vim = &vim{}
+	}
 	l.alert, l.restore, l.draft, l.theme, l.copied = l.notify, l.takeBack, l.takeBack, l.setTheme, l.copyText
 	l.view = l.openView
 	l.watch = watchTerminal(in, out, o.Env("PATH"))
@@ -157,7 +162,9 @@ func (l *lineScreen) Init() (cmd tea.Cmd) {
 	if l.Welcome != "" {
 		l.scene.markdown(l.Welcome)
 	}
-	if l.Prompt != "" {
+	if l.steps != nil {
+		l.guide()
+	} else if l.Prompt != "" {
 		l.enter(l.Prompt)
 	} else if l.Session.Now().State == core.StateParked {
 		l.begin("") // asks the parked question
@@ -186,11 +193,7 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		urgent = l.paste(m.Content)
 	case tea.WindowSizeMsg:
 		urgent = true
-		if l.pager != nil {
-			l.resized = &m
-		} else {
-			l.resize(m.Width, m.Height)
-		}
+		l.sized(m)
 	case tea.BackgroundColorMsg:
 		urgent = true
 		l.setBackground(m.IsDark())
@@ -217,6 +220,9 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	case editedMsg:
 		urgent = true
 		l.edited(m)
+	case imageMsg:
+		urgent = true
+		l.imagePasted(m)
 	case previewMsg:
 		m.of.previews[m.at] = m.text
 	case historyMsg:
@@ -234,16 +240,31 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	return l, tea.Batch(cmd, l.show(urgent), l.tick())
 }
 
+// sized takes the size of the terminal, which the pager has until it is closed.
+func (l *lineScreen) sized(m tea.WindowSizeMsg) {
+	if l.pager != nil {
+		l.resized = &m
+		return
+	}
+	l.resize(m.Width, m.Height)
+}
+
 // paste takes pasted text. It reports whether there is a place for it.
 func (l *lineScreen) paste(text string) bool {
-	if l.pager != nil {
+	if l.pager != nil || l.steps != nil && l.dialog == nil {
 		return false
 	}
 	if p := l.picking(); p != nil {
 		p.search(p.query + display.OneLine(text, 200))
 		return true
 	}
-	l.input().paste(text)
+	if text == "" { // some terminals paste an image so
+		l.pasteImage()
+		return false
+	}
+	if !l.dropped(text) {
+		l.input().paste(text)
+	}
 	l.slips.typed = l.scene.now()
 	return true
 }

@@ -147,8 +147,8 @@ func TestLineQuestionWaitsForTyping(t *testing.T) {
 	// Letters typed when the question appears are not an answer.
 	c.send("try sly wa")
 	c.wait("> try sly wa")
-	close(ask)
 	c.send("y")
+	close(ask)
 	c.wait("? Run `", "(unsent: try sly wa")
 	eventually(t, c.screen, func() bool { return strings.Contains(c.screen(), "press a key, or Enter to answer") })
 	lacks(t, c.all(), "→ once", "→ session")
@@ -244,6 +244,30 @@ func TestLineQueueOutlivesAFailure(t *testing.T) {
 	if got := strings.Join(users, "|"); got != "go|first|second" && got != "go|firstsecond" {
 		t.Errorf("the model got %q; want go, first, second", got)
 	}
+	r.quit(c)
+}
+
+// TestLineMessageAfterAStop enters messages before and after the stop of work: the
+// second one says that both are wanted, and they are sent when the work has ended.
+func TestLineMessageAfterAStop(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{
+		coretest.CallTools(toolCall("wait", `{}`)),
+		coretest.Say("here I am"),
+	}})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker})
+	c.send("go\r")
+	c.wait("tick two")
+	c.send("first\r")
+	c.wait("↳ queued: first")
+	c.send(keyCtrlC)
+	c.wait("stopping after the current step")
+	c.send("second\r")
+	c.wait("↳ queued: second")
+	c.send(keyCtrlC)
+	c.wait("> first", "> second", "here I am")
+	c.gone("↳ queued")
 	r.quit(c)
 }
 
@@ -702,7 +726,39 @@ func TestLineEchoesWhileItStreams(t *testing.T) {
 // streams at 1,000 deltas a second.
 func BenchmarkLineEcho(b *testing.B) {
 	b.Run("text", func(b *testing.B) { benchmarkEcho(b, "word ", ".\n\n") })
+	b.Run("idle", benchmarkIdleEcho)
 	b.Run("code", func(b *testing.B) { benchmarkEcho(b, "X(1, \"Y\") ", "// Z\n", "~~~go\n") })
+}
+
+// benchmarkIdleEcho measures the echo while nothing else happens.
+func benchmarkIdleEcho(b *testing.B) {
+	c := newConsole(b, 100, 40)
+	r := c.start(b.Context(), Options{Session: newFakeSession(), Asker: NewAsker(), Commands: testCommands})
+	c.wait(">")
+	worst := measureEcho(b, c)
+	b.ReportMetric(float64(worst.Microseconds())/1000, "ms-worst")
+	c.send("\x15")
+	r.quit(c)
+}
+
+// measureEcho types, and returns the longest time until a key was shown.
+func measureEcho(b *testing.B, c *console) (worst time.Duration) {
+	n := 0
+	for b.Loop() {
+		n++
+		key := string(rune('a' + n%26))
+		if n%60 == 0 {
+			c.send("\x15")
+		}
+		before := c.length()
+		began := time.Now()
+		c.send(key)
+		for !strings.Contains(c.since(before), key) {
+			time.Sleep(20 * time.Microsecond)
+		}
+		worst = max(worst, time.Since(began))
+	}
+	return worst
 }
 
 // benchmarkEcho streams begin, and then piece over and over with an end after
@@ -740,22 +796,7 @@ func benchmarkEcho(b *testing.B, piece, end string, begin ...string) {
 		}
 	}()
 	c.wait(strings.TrimSpace(piece))
-	var worst time.Duration
-	n := 0
-	for b.Loop() {
-		n++
-		key := string(rune('a' + n%26))
-		if n%60 == 0 {
-			c.send("\x15")
-		}
-		before := c.length()
-		began := time.Now()
-		c.send(key)
-		for !strings.Contains(c.since(before), key) {
-			time.Sleep(20 * time.Microsecond)
-		}
-		worst = max(worst, time.Since(began))
-	}
+	worst := measureEcho(b, c)
 	b.ReportMetric(float64(worst.Microseconds())/1000, "ms-worst")
 	close(stop)
 	<-done

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,9 +13,9 @@ import (
 
 // Sequences of the pager.
 const (
-	enterAlternate = "\x1b[?1049h\x1b[2J"
+	enterAlternate = "\x1b[?1049h"
 	leaveAlternate = "\x1b[?1049l"
-	cursorHome     = "\x1b[H"
+	clearScreen    = "\x1b[H\x1b[2J"
 )
 
 // pager shows a long text on the terminal's alternate screen, where it can be
@@ -175,7 +176,7 @@ func (l *lineScreen) openPager(p *pager) {
 		l.draw() // so that the session's screen is complete
 		l.watch.tell("alt")
 		l.screen.write(hideCursor + enterAlternate)
-		l.paged = ""
+		l.paged = nil
 	}
 	l.pager = p
 }
@@ -204,8 +205,10 @@ func (l *lineScreen) drawPager() {
 		width, height = l.resized.Width, l.resized.Height
 	}
 	l.pager.layout(width, height)
-	if frame := strings.Join(l.pager.rows(l.scene.painter), resetStyle+"\x1b[K\r\n"); frame != l.paged {
-		l.paged = frame
-		l.screen.write(cursorHome + frame + "\x1b[K")
+	if l.paged == nil || l.paged.width != width || l.paged.height != height {
+		l.screen.write(clearScreen)
+		l.paged = &screen{out: l.screen.out, width: width, height: height, hidden: true}
 	}
+	l.paged.draw(nil, l.pager.rows(l.scene.painter), 0, 0)
+	l.screen.err = cmp.Or(l.screen.err, l.paged.err)
 }

@@ -65,7 +65,9 @@ func (p *plainScreen) loop(inbox <-chan any, lines *lineReader) (Next, error) {
 	if p.Welcome != "" {
 		p.scene.markdown(p.Welcome)
 	}
-	if p.Prompt != "" {
+	if p.steps != nil {
+		p.guide()
+	} else if p.Prompt != "" {
 		p.scene.user(p.Prompt)
 		p.enter(p.Prompt)
 	} else if p.Session.Now().State == core.StateParked {
@@ -130,6 +132,9 @@ func (p *plainScreen) receive(msg any) {
 
 // line handles a line that the user entered.
 func (p *plainScreen) line(line string) {
+	if p.dialog == nil && p.steps != nil {
+		return // there is no session to enter it for
+	}
 	if p.dialog == nil {
 		if strings.TrimSpace(line) != "" && p.SaveHistory != nil {
 			p.SaveHistory(line)

@@ -38,6 +38,9 @@ func (l *lineScreen) region() (rows []string, x, y int) {
 // inputRows returns the status, the input box, and completions.
 func (l *lineScreen) inputRows(width, height int) (rows []string, x, y int) {
 	rows = append(rows, l.statusRow())
+	if l.steps != nil {
+		return rows, 0, 0
+	}
 	box, x, y := l.editor.view(width, height-2)
 	rows = append(rows, box...)
 	if s := l.editor.search; s != nil {

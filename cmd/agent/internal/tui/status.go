@@ -58,7 +58,11 @@ func (l *lineScreen) statusRow() string {
 	case l.quitArmed:
 		return l.scene.paint(yellow, "Ctrl-C again quits")
 	}
-	return l.scene.paint(dim, fitted(append(l.statusParts(), l.moreHint()), room))
+	parts := l.statusParts()
+	if l.editor.commanding() {
+		parts = append([]part{{"normal mode", 1}}, parts...)
+	}
+	return l.scene.paint(dim, fitted(append(parts, l.moreHint()), room))
 }
 
 // moreHint is the hint that there is truncated text.

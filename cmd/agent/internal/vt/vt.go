@@ -257,10 +257,12 @@ func (v *Terminal) csi(args string, final byte) {
 			v.cells[i] = nil
 		}
 	case 'm':
-		v.Styled = v.Styled || args != "0"
+		if rest, ok := strings.CutPrefix(args+";", "0;"); ok || args == "" {
+			v.style, args = "", strings.TrimSuffix(rest, ";")
+		}
+		v.Styled = v.Styled || args != ""
 		switch {
-		case args == "" || args == "0":
-			v.style = ""
+		case args == "":
 		case v.style != "":
 			v.style += ";" + args
 		default:
@@ -282,3 +284,6 @@ func (v *Terminal) csi(args string, final byte) {
 		v.Unknown = append(v.Unknown, "CSI "+args+string(final))
 	}
 }
+
+// Cursor returns the column and the line of the cursor on the screen.
+func (v *Terminal) Cursor() (x, y int) { return v.x, v.y }

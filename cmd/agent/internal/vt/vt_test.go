@@ -1,6 +1,8 @@
 package vt_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/vt"
@@ -48,5 +50,22 @@ func TestStyleAndState(t *testing.T) {
 	if !term.Hidden || !term.Paste || term.Bells != 1 || term.Title != "title" || !term.Styled ||
 		len(term.Notices) != 1 || term.Notices[0] != "look" || len(term.Unknown) != 1 {
 		t.Errorf("state %+v", term)
+	}
+}
+
+func TestLive(t *testing.T) {
+	live := vt.NewLive(10, 2)
+	go func() {
+		for _, part := range []string{"one\r\n", "two\r\nth", "\x1b[1m", "ree\x1b[m"} {
+			_, _ = live.Write([]byte(part))
+		}
+	}()
+	if err := live.Wait(t.Context(), "one", "three"); err != nil { // the first line is in the scrollback
+		t.Error(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := live.Wait(ended, "four"); err == nil || !strings.Contains(err.Error(), `"four"`) || !strings.Contains(err.Error(), "three") {
+		t.Errorf("error %v", err)
 	}
 }

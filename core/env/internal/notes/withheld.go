@@ -1,11 +1,11 @@
 package notes
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/lazy"
 )
 
 // Withheld tells the model which variables a command did not get, if it seems to
@@ -40,7 +40,7 @@ func WatchWithheld(withheld []string, cmd *core.Command) *Withheld {
 const maxNames = 8
 
 // refusedAccess is the output of programs that lack a credential or an address.
-var refusedAccess = regexp.MustCompile(`(?i)connection refused|could not connect|unable to connect|can't connect|cannot connect|failed to connect|` +
+var refusedAccess = lazy.Regexp(`(?i)connection refused|could not connect|unable to connect|can't connect|cannot connect|failed to connect|` +
 	`connect: |econnrefused|enotfound|could not resolve|no such host|authentication|authenticate|unauthori[sz]ed|access denied|permission denied \(|` +
 	`forbidden|credential|\b40[137]\b|\bdsn\b|webhook|database url|proxy|environment variable|env var|not set|is required|undefined`)
 
@@ -56,7 +56,7 @@ func (w *Withheld) Explain(exit core.Exit) {
 	named := slices.DeleteFunc(slices.Clone(w.names), func(name string) bool {
 		return !expands(w.line, name) && !(failed && mentions(w.line+"\n"+output, name))
 	})
-	if len(named) == 0 && failed && refusedAccess.MatchString(output) {
+	if len(named) == 0 && failed && refusedAccess().MatchString(output) {
 		named = slices.DeleteFunc(slices.Clone(w.names), func(name string) bool { return !namesAddress(name) })
 	}
 	if len(named) == 0 {

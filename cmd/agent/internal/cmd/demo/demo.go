@@ -46,7 +46,7 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), s, keep, disallowed) },
 	}
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the workspace and the session log, and print their path")
-	cmd.Flags().StringSliceVar(&disallowed, "disallowed-tools", nil, "disable tools with these `NAMES`, to see the demo fail")
+	cmdutil.ListVar(cmd.Flags(), &disallowed, "disallowed-tools", "disable tools with these `NAMES`, to see the demo fail")
 	return cmd
 }
 

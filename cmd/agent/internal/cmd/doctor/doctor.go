@@ -171,6 +171,7 @@ func (d *doctor) checks() []check {
 		list = append(list, check{p.name, func(ctx context.Context) finding { return d.checkProgram(ctx, p) }})
 	}
 	list = append(list,
+		check{"lsp", d.checkLanguageServers},
 		check{"shell", d.checkShell},
 		check{"sandbox", d.checkSandbox},
 	)

@@ -21,16 +21,44 @@ import (
 
 func newBenchCmd(s *cmdutil.IO) *cobra.Command {
 	o := &options{IO: s}
+	var truth string
+	var mutate int
 	cmd := &cobra.Command{
-		Use:   "bench",
-		Short: "Measure the graph of this workspace: time, memory and answers",
+		Use:     "bench",
+		Example: "  agent graph bench --mutate 50 -C ~/src/cobra",
+		Short:   "Measure the graph of this workspace: time, memory and answers",
 		Long: "Copy the source files to a temporary directory and measure there how long the first reading takes, a start with\n" +
-			"nothing changed, an edit, and a question. docs/graph.md has the figures for well-known repositories, with how\n" +
-			"often the answers are right.",
+			"nothing changed, an edit, and a question.\n\n" +
+			"With --truth, measure how often its edges are right: FILE has the facts of a reference parser, a JSON object\n" +
+			"per line. docs/graph.md tells their form, and has the figures for well-known repositories.\n\n" +
+			"With --mutate, measure how many failing tests \"agent graph impact\" names: in a copy of a Go module, functions\n" +
+			"are made to return at once, one after the other, and all tests are run.",
 		Args: cmdutil.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.bench(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if mutate > 0 {
+				return o.mutate(cmd.Context(), mutate)
+			}
+			if truth == "" {
+				return o.bench(cmd.Context())
+			}
+			t, err := readTruth(truth)
+			if err != nil {
+				return err
+			}
+			return o.with(cmd.Context(), func(x *graph.Index) error {
+				c := compare(x.Graph(), t)
+				if o.json {
+					return cmdutil.WriteJSON(o.Out, c)
+				}
+				c.print(o.Out)
+				return nil
+			})
+		},
 	}
 	o.register(cmd)
+	cmd.Flags().IntVar(&mutate, "mutate", 0, "break up to `N` functions of a Go module, and run all tests for each")
+	cmd.Flags().StringVar(&truth, "truth", "", "compare the edges with the facts in `FILE`")
+	cmd.MarkFlagsMutuallyExclusive("truth", "mutate")
 	return cmd
 }
 
@@ -154,7 +182,7 @@ func measure(ctx context.Context, work string, o graph.Options) (*figures, error
 		x.Graph().Impact(n.ID)
 		impacts = append(impacts, milliseconds(time.Since(start)))
 	}
-	edits, err := measureEdits(ctx, x, nodes, random)
+	edits, err := watchEdits(ctx, x, nodes, random)
 	if err != nil {
 		return nil, err
 	}
@@ -173,9 +201,31 @@ func measure(ctx context.Context, work string, o graph.Options) (*figures, error
 	return f, err
 }
 
+// watchEdits measures edits while the files are watched, as in a session.
+func watchEdits(ctx context.Context, x *graph.Index, nodes []graph.Node, random *rand.Rand) (times []float64, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ready, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- x.Watch(ctx, func(paths []string) {
+			if len(paths) == 0 {
+				close(ready)
+			}
+		})
+	}()
+	select {
+	case <-ready:
+		times, err = measureEdits(ctx, x, nodes, random)
+	case err := <-done:
+		return nil, err
+	}
+	cancel()
+	return times, errors.Join(err, <-done)
+}
+
 // measureEdits appends a line to random files and times each refresh.
 func measureEdits(ctx context.Context, x *graph.Index, nodes []graph.Node, random *rand.Rand) (times []float64, err error) {
-	for i := 0; i < 100 && len(nodes) > 0; i++ {
+	for range min(200, len(nodes)) {
 		name := filepath.Join(x.Root(), filepath.FromSlash(nodes[random.IntN(len(nodes))].File))
 		data, err := os.ReadFile(name)
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 // NewCmd returns agent graph.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
 	return cmdutil.Group("graph", "Show what code depends on what, and what a change may break",
-		newBuildCmd(s), newShowCmd(s), newImpactCmd(s), newTestCmd(s), newWhyCmd(s), newCheckCmd(s), newBenchCmd(s))
+		newBuildCmd(s), newShowCmd(s), newImpactCmd(s), newTestCmd(s), newWhyCmd(s), newCheckCmd(s), newWatchCmd(s), newBenchCmd(s))
 }
 
 // options are those of all commands.
@@ -133,14 +133,36 @@ func (o *options) summary(sum graph.Summary) {
 
 func newShowCmd(s *cmdutil.IO) *cobra.Command {
 	o := &options{IO: s}
+	var web, noBrowser bool
 	cmd := &cobra.Command{
-		Use:   "show NAME…",
+		Use:   "show [NAME…]",
 		Short: "Show what a file or symbol is, who uses it and what it uses",
+		Long: "Show what files or symbols are, who uses them and what they use. With --web, serve a page on this machine until\n" +
+			"Ctrl-C, and open it: a map of all packages, what a change of a file or symbol may break, and import cycles. The\n" +
+			"address contains a random token. --format html prints the page.",
 		Example: "  agent graph show core/session.go\n" +
-			"  agent graph show Session.Run --format mermaid",
-		Args: cmdutil.Args(cobra.MinimumNArgs(1)),
+			"  agent graph show Session.Run --format mermaid\n" +
+			"  agent graph show --web\n" +
+			"  agent graph show --format html > graph.html",
+		Args: cmdutil.Args(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case web && o.format != "text":
+				return cmdutil.Usagef("--web takes no --format")
+			case len(args) == 0 && !web && o.format != "html":
+				return cmdutil.Usagef("name files or symbols, or use --web or --format html")
+			}
 			return o.with(cmd.Context(), func(x *graph.Index) error {
+				if web {
+					return o.serve(cmd.Context(), x, args, !noBrowser)
+				}
+				if o.format == "html" {
+					c, err := code(x, args)
+					if err != nil {
+						return err
+					}
+					return c.Export(o.Out)
+				}
 				nodes, err := find(x, args)
 				if err != nil {
 					return err
@@ -161,7 +183,9 @@ func newShowCmd(s *cmdutil.IO) *cobra.Command {
 			})
 		},
 	}
-	o.register(cmd, "text", "json", "dot", "mermaid")
+	o.register(cmd, "text", "json", "dot", "mermaid", "html")
+	cmd.Flags().BoolVar(&web, "web", false, "show the graph in a browser")
+	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "with --web, print the address without opening it")
 	return cmd
 }
 
@@ -338,7 +362,7 @@ func newCheckCmd(s *cmdutil.IO) *cobra.Command {
 		},
 	}
 	o.register(cmd)
-	cmd.Flags().StringSliceVar(&fail, "fail", nil, "fail if there are any of these `KINDS`: "+strings.Join(kinds, ", "))
+	cmdutil.ListVar(cmd.Flags(), &fail, "fail", "fail if there are any of these `KINDS`: "+strings.Join(kinds, ", "))
 	return cmd
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/core/jsonpos"
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/mcp"
 )
 
@@ -212,11 +213,11 @@ func cleanServerName(name string) string {
 }
 
 var (
-	inputVariable = regexp.MustCompile(`\$\{input:([^}]+)\}`)
-	envVariable   = regexp.MustCompile(`\$\{env:([^}]+)\}`)
-	wholeVariable = regexp.MustCompile(`^(?i:(bearer|token|basic) )?\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}$`)
-	notVariable   = regexp.MustCompile(`[^A-Za-z0-9]+`)
-	secretFlag    = regexp.MustCompile(`(?i)^--?[a-z-]*(key|token|secret|password)(=|$)`)
+	inputVariable = lazy.Regexp(`\$\{input:([^}]+)\}`)
+	envVariable   = lazy.Regexp(`\$\{env:([^}]+)\}`)
+	wholeVariable = lazy.Regexp(`^(?i:(bearer|token|basic) )?\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}$`)
+	notVariable   = lazy.Regexp(`[^A-Za-z0-9]+`)
+	secretFlag    = lazy.Regexp(`(?i)^--?[a-z-]*(key|token|secret|password)(=|$)`)
 )
 
 // each calls f for each text of the server and stores the result.
@@ -237,9 +238,9 @@ func (c *candidate) each(f func(field, text string) string) {
 // translate replaces the variables of other programs by ours.
 func (c *candidate) translate(p places) {
 	c.each(func(_, text string) string {
-		text = envVariable.ReplaceAllString(text, "${$1}")
-		text = inputVariable.ReplaceAllStringFunc(text, func(m string) string {
-			variable := variableName(inputVariable.FindStringSubmatch(m)[1])
+		text = envVariable().ReplaceAllString(text, "${$1}")
+		text = inputVariable().ReplaceAllStringFunc(text, func(m string) string {
+			variable := variableName(inputVariable().FindStringSubmatch(m)[1])
 			c.note("set " + variable + " in your environment (it was asked for)")
 			return "${" + variable + "}"
 		})
@@ -248,7 +249,7 @@ func (c *candidate) translate(p places) {
 }
 
 func variableName(parts ...string) string {
-	return strings.ToUpper(strings.Trim(notVariable.ReplaceAllString(strings.Join(parts, "_"), "_"), "_"))
+	return strings.ToUpper(strings.Trim(notVariable().ReplaceAllString(strings.Join(parts, "_"), "_"), "_"))
 }
 
 func (c *candidate) note(text string) {
@@ -265,12 +266,12 @@ func (c *candidate) hideSecrets() {
 	}
 	secrets := c.server.Secrets(func(string) (string, bool) { return "", true })
 	for name, value := range c.server.Env {
-		if slices.Contains(secrets, value) && !wholeVariable.MatchString(value) {
+		if slices.Contains(secrets, value) && !wholeVariable().MatchString(value) {
 			c.server.Env[name] = hide(variableName(name))
 		}
 	}
 	for name, value := range c.server.Headers {
-		if !slices.Contains(secrets, value) || wholeVariable.MatchString(value) {
+		if !slices.Contains(secrets, value) || wholeVariable().MatchString(value) {
 			continue
 		}
 		prefix, _, found := strings.Cut(value, " ")
@@ -284,16 +285,16 @@ func (c *candidate) hideSecrets() {
 	for i, arg := range c.server.Args {
 		flag, value, joined := strings.Cut(arg, "=")
 		switch {
-		case joined && value != "" && secretFlag.MatchString(arg) && !wholeVariable.MatchString(value):
+		case joined && value != "" && secretFlag().MatchString(arg) && !wholeVariable().MatchString(value):
 			c.server.Args[i] = flag + "=" + hide(variableName(c.name, flag))
-		case i > 0 && secretFlag.MatchString(c.server.Args[i-1]) && !strings.Contains(c.server.Args[i-1], "=") && !strings.HasPrefix(arg, "-") && !wholeVariable.MatchString(arg):
+		case i > 0 && secretFlag().MatchString(c.server.Args[i-1]) && !strings.Contains(c.server.Args[i-1], "=") && !strings.HasPrefix(arg, "-") && !wholeVariable().MatchString(arg):
 			c.server.Args[i] = hide(variableName(c.name, c.server.Args[i-1]))
 		}
 	}
-	if at := strings.Index(c.server.URL, "?"); at >= 0 && secretQuery.MatchString(c.server.URL[at:]) {
-		c.server.URL = secretQuery.ReplaceAllStringFunc(c.server.URL, func(m string) string {
+	if at := strings.Index(c.server.URL, "?"); at >= 0 && secretQuery().MatchString(c.server.URL[at:]) {
+		c.server.URL = secretQuery().ReplaceAllStringFunc(c.server.URL, func(m string) string {
 			key, value, _ := strings.Cut(m, "=")
-			if wholeVariable.MatchString(value) {
+			if wholeVariable().MatchString(value) {
 				return m
 			}
 			return key + "=" + hide(variableName(c.name, key))
@@ -301,4 +302,4 @@ func (c *candidate) hideSecrets() {
 	}
 }
 
-var secretQuery = regexp.MustCompile(`(?i)[?&][a-z_-]*(key|token|secret)=[^&]+`)
+var secretQuery = lazy.Regexp(`(?i)[?&][a-z_-]*(key|token|secret)=[^&]+`)

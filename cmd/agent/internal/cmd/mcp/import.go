@@ -35,7 +35,7 @@ func newImportCmd(s *cmdutil.IO) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.from, "from", nil, "import only from these `PROGRAMS`: "+strings.Join(programNames(), ", "))
+	cmdutil.ListVar(f, &o.from, "from", "import only from these `PROGRAMS`: "+strings.Join(programNames(), ", "))
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(programNames(), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	o.flags.Register(f, setup.DirFlag)

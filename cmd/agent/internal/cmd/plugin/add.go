@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/plugins"
+	"github.com/seed-009c0928/agent/plugins/bundles"
 )
 
 // approveOptions are those of add and update.
@@ -39,11 +41,15 @@ func newAddCmd(s *cmdutil.IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add SOURCE",
 		Short: "Add a plugin after showing its permissions",
-		Long: "Assemble a plugin's files, show what its process may do, and ask for approval. Nothing of it runs before.\n" +
-			"SOURCE is a folder with a plugin.json, an archive of one (zip, tar, tar.gz, tar.bz2), or the path of a Go package.\n" +
+		Long: "Assemble a plugin's files, show what it holds and may do, and ask for approval. Nothing of it runs before.\n" +
+			"SOURCE is a folder, an archive (zip, tar, tar.gz, tar.bz2) or its URL, a repository (OWNER/REPO[/FOLDER][@REF] on\n" +
+			"GitHub, or URL[@REF][#FOLDER]), npm:NAME[@VERSION], NAME@MARKETPLACE, or the path of a Go package. Plugins for Claude Code, Codex and\n" +
+			"Cursor, Gemini CLI extensions and Agent Plugins work as they are, see docs/bundles.md.\n" +
 			"Go packages, and folders that are Go modules, are built. The files are copied, and compared with their checksums\n" +
-			"before each start; with --link the folder itself is used, and not verified.",
+			"before they are used; with --link the folder itself is used, and not verified.",
 		Example: "  agent plugins add ./weather\n" +
+			"  agent plugins add owner/plugin@v1.2.0\n" +
+			"  agent plugins add npm:@owner/plugin\n" +
 			"  agent plugins add weather-1.2.0.tar.gz\n" +
 			"  agent plugins add example.org/weather@v1.2.0\n" +
 			"  agent plugins add --link ./weather",
@@ -109,19 +115,29 @@ func (o *approveOptions) add(ctx context.Context, h *host, source string) (err e
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	if c.Unchanged() {
-		fmt.Fprintf(o.Out, "%s %s is already installed and unchanged.\n", c.Spec.Name, c.Spec.Version)
+		fmt.Fprintf(o.Out, "%s is already installed and unchanged.\n", named(c.Spec))
 		return nil
 	}
+	if len(setup.BundleInfo(c.Bundle)) == 0 && !c.Bundle.Program {
+		showPieces(o.Err, c.Bundle, nil)
+		return fmt.Errorf("nothing in the plugin %s can be used", c.Spec.Name)
+	}
 	o.show(c)
-	if ok, err := o.approve(ctx, "Add "+c.Spec.Name+"?"); err != nil || !ok {
-		return err
+	if o.asks(c) {
+		if ok, err := o.approve(ctx, "Add "+c.Spec.Name+"?"); err != nil || !ok {
+			return err
+		}
 	}
 	desc, diff, err := c.Install(ctx, h.Host)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "Added %s %s, with %s.\n", desc.Name, desc.Version, display.Plural(len(desc.Tools), "tool"))
-	for _, t := range desc.Tools {
+	with := setup.BundleInfo(c.Bundle)
+	if c.Bundle.Program {
+		with = append([]string{display.Plural(len(desc.GetTools()), "tool")}, with...)
+	}
+	fmt.Fprintf(o.Out, "Added %s, with %s.\n", named(c.Spec), strings.Join(with, ", "))
+	for _, t := range desc.GetTools() {
 		first, _, _ := strings.Cut(t.Description, "\n")
 		fmt.Fprintf(o.Out, "  %s  %s\n", t.Name, display.VisibleLine(first, 80))
 	}
@@ -131,7 +147,29 @@ func (o *approveOptions) add(ctx context.Context, h *host, source string) (err e
 	if c.Before == nil {
 		fmt.Fprintln(o.Out, available)
 	}
+	if slices.ContainsFunc(c.Bundle.Settings, func(s bundles.Setting) bool { return s.Required && s.Default == "" }) {
+		fmt.Fprintf(o.Out, "It needs settings: run 'agent plugins config %s'.\n", c.Spec.Name)
+	}
 	return nil
+}
+
+// named returns the name and version of a plugin.
+func named(s plugins.Spec) string {
+	return strings.TrimSpace(s.Name + " " + display.VisibleLine(s.Version, 40))
+}
+
+// asks reports whether the user has to approve: a new plugin, or an update that has a
+// program, or runs or reaches what the installed one does not.
+func (o *approveOptions) asks(c *plugins.Candidate) bool {
+	if c.Before == nil || c.Bundle.Program || c.Former == nil || newPieces(c.Bundle, c.Former) {
+		return true
+	}
+	code := slices.ContainsFunc(c.Bundle.Servers, func(s bundles.Server) bool { return s.Server.Command != "" }) || len(c.Bundle.Hooks) > 0 ||
+		slices.ContainsFunc(c.Bundle.Skills, func(s bundles.Skill) bool { return s.Scripts || len(s.Hooks) > 0 })
+	if !code {
+		fmt.Fprintln(o.Out, "Only texts changed; it runs and reaches nothing new.")
+	}
+	return code
 }
 
 // available says which sessions have a new plugin.
@@ -168,7 +206,18 @@ const maxShownChanges = 20
 
 // show prints what the user has to approve.
 func (o *approveOptions) show(c *plugins.Candidate) {
-	o.showSpec(c.Spec, c.From(), c.Visible(cmdutil.UserHome()))
+	if c.Bundle.Program {
+		o.showSpec(c.Spec, c.From(), c.Visible(cmdutil.UserHome()))
+	} else {
+		fmt.Fprintf(o.Out, "Plugin %s from %s\n", named(c.Spec), display.VisibleLine(c.From(), 300))
+		if c.Spec.Summary != "" {
+			fmt.Fprintf(o.Out, "  %s\n", display.VisibleLine(c.Spec.Summary, 300))
+		}
+	}
+	showPieces(o.Out, c.Bundle, c.Former)
+	if c.Source.Commit != "" {
+		fmt.Fprintf(o.Out, "  commit    %s\n", c.Source.Commit)
+	}
 	fmt.Fprintf(o.Out, "  files    %d, %d bytes, SHA-256 %s\n", len(c.Tree.Files), c.Tree.Bytes(), c.Tree.Hash)
 	if c.Before == nil {
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,6 +55,13 @@ func (h *host) infos() []setup.PluginInfo {
 	for _, p := range h.Plugins() {
 		infos = append(infos, h.set.PluginInfo(p))
 	}
+	for _, b := range h.bundles {
+		if i := slices.IndexFunc(infos, func(i setup.PluginInfo) bool { return i.Name == b.Name }); i >= 0 {
+			infos[i].Holds = setup.BundleInfo(b.Bundle)
+			continue
+		}
+		infos = append(infos, h.set.InstalledInfo(b))
+	}
 	for _, b := range h.Broken() {
 		infos = append(infos, setup.PluginInfo{Name: b.Plugin, State: "broken", Problem: b.Err.Error(), Tools: []string{}})
 	}
@@ -64,8 +72,11 @@ func printPlugins(out io.Writer, infos []setup.PluginInfo) error {
 	t := cmdutil.NewTable(out, "NAME", "VERSION", "SCOPE", "STATE", "TOOLS", "PERMISSIONS")
 	for _, i := range infos {
 		permissions := i.Problem
+		if len(i.Holds) > 0 {
+			permissions = strings.Join(i.Holds, ", ")
+		}
 		if i.Manifest != nil {
-			permissions = strings.Join(i.Manifest.Lines(), "; ")
+			permissions = strings.Join(append(i.Holds, i.Manifest.Lines()...), "; ")
 		}
 		t.Row(display.VisibleLine(i.Name, 40), display.VisibleLine(i.Version, 20), i.Scope, i.State,
 			display.VisibleLine(strings.Join(i.Tools, ","), 40), display.VisibleLine(permissions, 300))

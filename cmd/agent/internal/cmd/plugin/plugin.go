@@ -17,8 +17,8 @@ import (
 // NewCmd returns agent plugins.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
 	cmd := cmdutil.Group("plugins", "Manage plugins",
-		newListCmd(s), newAddCmd(s), newUpdateCmd(s), newRemoveCmd(s), newEnableCmd(s), newDisableCmd(s),
-		newVerifyCmd(s), newLogsCmd(s), newCreateCmd(s), newSealCmd(s))
+		newListCmd(s), newShowCmd(s), newAddCmd(s), newUpdateCmd(s), newRemoveCmd(s), newEnableCmd(s), newDisableCmd(s),
+		newConfigCmd(s), newAllowCmd(s), newMarketplaceCmd(s), newSearchCmd(s), newVerifyCmd(s), newLogsCmd(s), newCreateCmd(s), newTestCmd(s), newDevCmd(s), newSealCmd(s))
 	cmd.Example = "  agent plugins new weather --lang go\n  agent plugins add ./weather\n  agent plugins list"
 	return cmd
 }
@@ -32,8 +32,9 @@ type options struct {
 // host is a plugin host with the settings that it was opened with.
 type host struct {
 	*plugins.Host
-	set   *setup.Setup
-	agent *agent.Agent
+	set     *setup.Setup
+	agent   *agent.Agent
+	bundles []plugins.Installed // including the disabled ones
 }
 
 // open opens a host of all plugins, including the disabled ones.
@@ -45,13 +46,14 @@ func (o *options) open(ctx context.Context) (*host, error) {
 	if set.Home == "" {
 		return nil, errors.New("no home directory for plugins: set AGENT_HOME")
 	}
-	opts := agent.Options{Dir: set.Dir, Version: cmdutil.Version(), Plugins: set.PluginOptions(), NoBuiltins: true, Subreaper: true}
-	opts.Plugins.Disabled = nil
-	a, err := agent.Open(ctx, opts)
+	opts := set.PluginOptions()
+	opts.Disabled = nil
+	opts.Bundles, opts.BrokenBundles = plugins.Bundles(ctx, set.Home)
+	a, err := set.OpenPlugins(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	return &host{a.Plugins(), set, a}, nil
+	return &host{a.Plugins(), set, a, opts.Bundles}, nil
 }
 
 // Close ends all plugins.
@@ -61,8 +63,37 @@ func (h *host) Close() error { return h.agent.Close() }
 // one.
 func (h *host) check(name string) error {
 	if slices.ContainsFunc(h.Plugins(), func(p *plugins.Plugin) bool { return p.Name() == name }) ||
+		slices.ContainsFunc(h.bundles, func(b plugins.Installed) bool { return b.Name == name }) ||
 		slices.ContainsFunc(h.Broken(), func(e *plugins.Error) bool { return e.Plugin == name }) {
 		return nil
 	}
 	return fmt.Errorf("no plugin %q; list them with 'agent plugins list'", name)
+}
+
+// configurable returns a plugin with its settings.
+func (h *host) configurable(name string) (plugins.Installed, error) {
+	for _, p := range h.Plugins() {
+		if p.Name() == name && p.Scope() != plugins.User {
+			return p.Installed()
+		}
+	}
+	return h.bundle(name)
+}
+
+// bundle returns the bundle of an installed plugin.
+func (h *host) bundle(name string) (plugins.Installed, error) {
+	for _, b := range h.bundles {
+		if b.Name == name {
+			return b, nil
+		}
+	}
+	for _, e := range h.Broken() {
+		if e.Plugin == name {
+			return plugins.Installed{}, e
+		}
+	}
+	if err := h.check(name); err != nil {
+		return plugins.Installed{}, err
+	}
+	return plugins.Installed{}, fmt.Errorf("the plugin %s has a program and nothing else: see 'agent plugins list'", name)
 }

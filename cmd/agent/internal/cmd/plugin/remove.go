@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/plugins"
 )
 
 type removeOptions struct {
@@ -40,7 +43,25 @@ func (o *removeOptions) run(ctx context.Context, names []string) error {
 			errs = append(errs, err)
 			continue
 		}
+		if err := o.forget(ctx, h, name); err != nil {
+			errs = append(errs, err)
+		}
 		fmt.Fprintf(o.Out, "Removed %s.\n", name)
 	}
 	return errors.Join(errs...)
+}
+
+// forget removes what the user set for a plugin.
+func (o *removeOptions) forget(ctx context.Context, h *host, name string) error {
+	var secrets []string
+	err := plugins.SetChoices(ctx, h.set.Home, name, func(c *plugins.Choices) {
+		secrets = c.Secrets
+		*c = plugins.Choices{}
+	})
+	for _, key := range secrets {
+		if gone := o.Keyring.Delete(ctx, setup.PluginSecret(name, key)); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
 }

@@ -54,6 +54,11 @@ func (o *verifyOptions) run(ctx context.Context, names []string) error {
 		}
 		fmt.Fprintf(o.Out, "%s: %s\n", p.Name(), result)
 	}
+	for _, b := range h.bundles { // reading them verified their files
+		if wanted(b.Name) && !b.Program {
+			fmt.Fprintf(o.Out, "%s: verified\n", b.Name)
+		}
+	}
 	for _, b := range h.Broken() {
 		if wanted(b.Plugin) {
 			failed = append(failed, b)

@@ -26,10 +26,15 @@ func NewSetupCmd(s *cmdutil.IO) *cobra.Command {
 	}
 }
 
+// Configure returns what asks the questions of agent providers setup.
+func Configure(s *cmdutil.IO) func(ctx context.Context) error {
+	return func(ctx context.Context) error { return (&setupOptions{s}).run(ctx, nil) }
+}
+
 func (o *setupOptions) run(ctx context.Context, args []string) error {
 	w := &wizard{Prompter: cmdutil.NewPrompter(o.IO), candidates: setup.KnownServers()}
 	if len(args) > 0 {
-		set, err := w.load()
+		set, err := setup.NewDraft(o.IO)
 		if err == nil {
 			w.kind, err = set.FindProvider(args[0])
 		}

@@ -3,11 +3,8 @@ package provider
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +12,6 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
-	"github.com/seed-009c0928/agent/core/model"
 )
 
 // listTime is the time limit for an endpoint to list its models.
@@ -26,9 +22,8 @@ type wizard struct {
 	*cmdutil.Prompter
 	candidates []setup.KnownServer // to look for on this machine
 
-	kind    setup.ProviderKind // the zero value until it is chosen
-	set     *setup.Setup       // with the answers so far
-	answers []config.Flag
+	kind    setup.ProviderKind  // the zero value until it is chosen
+	set     *setup.Draft        // with the answers so far
 	servers []setup.LocalServer // found on this machine
 	keyring bool                // save the key in the keyring instead of the settings
 }
@@ -36,7 +31,7 @@ type wizard struct {
 // run asks, tests and writes. If it returns an error, nothing was written.
 func (w *wizard) run(ctx context.Context) error {
 	var err error
-	if w.set, err = w.load(); err != nil {
+	if w.set, err = setup.NewDraft(w.IO); err != nil {
 		return err
 	}
 	if w.set.Home == "" {
@@ -50,25 +45,13 @@ func (w *wizard) run(ctx context.Context) error {
 	return w.write(ctx)
 }
 
-// load returns the settings, overridden by the answers.
-func (w *wizard) load() (*setup.Setup, error) {
-	quiet := *w.IO
-	quiet.Err = io.Discard // other commands print the warnings
-	return (&setup.Flags{Extra: w.answers}).Load(&quiet)
-}
-
 // take keeps an answer if it is valid for its key; if not, it prints why.
 func (w *wizard) take(key string, value any) bool {
-	before := w.answers
-	w.answers = append(slices.Clone(before), config.Flag{Name: "Invalid value", Key: key, Value: value})
-	set, err := w.load()
+	err := w.set.Take(setup.Answer(key, value))
 	if err != nil {
-		w.answers = before
 		w.Printf("%v.", err)
-		return false
 	}
-	w.set = set
-	return true
+	return err == nil
 }
 
 // taker returns take for one key.
@@ -268,12 +251,12 @@ func (w *wizard) enterKey(ctx context.Context) error {
 // takeKey keeps a key if it is available: its variable is set, its command prints
 // it. If not, it prints why.
 func (w *wizard) takeKey(ctx context.Context, key string) bool {
-	answers, set := w.answers, w.set
+	before := *w.set
 	if !w.take(w.set.Setting(w.kind, "apiKey"), key) {
 		return false
 	}
 	if _, err := w.values().Key.Reveal(ctx); err != nil {
-		w.answers, w.set = answers, set
+		*w.set = before
 		w.Printf("%v.", err)
 		return false
 	}
@@ -300,9 +283,9 @@ func (w *wizard) fillKeyring(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i, a := range w.answers {
+	for i, a := range w.set.Answers {
 		if a.Key == w.set.Setting(w.kind, "apiKey") {
-			w.answers[i].Value = "keyring:" + w.kind.Name
+			w.set.Answers[i].Value = "keyring:" + w.kind.Name
 		}
 	}
 	return nil
@@ -351,10 +334,9 @@ func (w *wizard) printModels(models []string) {
 // try makes one call. If it fails, the user decides.
 func (w *wizard) try(ctx context.Context) error {
 	w.Printf("\nTesting with one call…")
-	result, err := w.set.Call(ctx, w.Env)
-	if err != nil && w.onlyChat(err) {
+	result, chat, err := w.set.Try(ctx)
+	if chat {
 		w.Printf("The endpoint lacks the Responses API; using Chat Completions.")
-		result, err = w.set.Call(ctx, w.Env)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -374,13 +356,6 @@ func (w *wizard) try(ctx context.Context) error {
 	return nil
 }
 
-// onlyChat reports whether an OpenAI-compatible service lacks the Responses API,
-// and then switches to Chat Completions.
-func (w *wizard) onlyChat(err error) bool {
-	missing := model.AsError(err).Status == http.StatusNotFound && setup.CodeOf(err) != model.CodeModelNotFound
-	return missing && w.kind.Name == "openai" && w.set.Settings.Providers.OpenAI.API == "responses" && w.take("providers.openai.api", "chat")
-}
-
 func (w *wizard) target() config.Target { return config.UserFile(w.set.Home) }
 
 // write saves the answers, and prints what overrides them.
@@ -388,20 +363,13 @@ func (w *wizard) write(ctx context.Context) error {
 	if err := w.fillKeyring(ctx); err != nil {
 		return err
 	}
-	var changes []config.Change
-	for _, a := range w.answers {
-		text, err := json.Marshal(a.Value) // quoted, so that strings stay strings
-		if err != nil {
-			return err
-		}
-		changes = append(changes, config.Change{Key: a.Key, Value: string(text)})
-	}
-	if err := w.target().SetAll(ctx, changes); err != nil {
+	changes, err := w.set.Write(ctx)
+	if err != nil {
 		return err
 	}
 	w.Printf("\nWrote %s:", w.target().Path)
 	t := cmdutil.NewTable(w.Out)
-	for _, a := range w.answers {
+	for _, a := range w.set.Answers {
 		value := a.Value
 		if a.Key == w.set.Setting(w.kind, "apiKey") && !w.keyring {
 			value = w.values().Key // which prints as [redacted]
@@ -416,8 +384,7 @@ func (w *wizard) write(ctx context.Context) error {
 
 // warnOverridden prints which of the saved settings have no effect here.
 func (w *wizard) warnOverridden(changes []config.Change) {
-	w.answers = nil
-	now, err := w.load()
+	now, err := setup.NewDraft(w.IO)
 	if err != nil { // other commands report it
 		return
 	}

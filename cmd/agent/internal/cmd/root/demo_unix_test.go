@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/creack/pty"
 )
 
 // TestInteractiveDemo: on a terminal the demo is a session in which the user
@@ -16,9 +14,6 @@ func TestInteractiveDemo(t *testing.T) {
 	w := newWorld(t, `[]`)
 	begun := time.Now()
 	s := w.onTerminal("demo")
-	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
-		t.Fatal(err)
-	}
 	s.answer("Call web_fetch", "")
 	t.Logf("the first question came after %s", time.Since(begun))
 	s.answer("", "y")

@@ -34,11 +34,14 @@ var exitCodes = []struct {
 }{
 	{cmdutil.ExitDone, "done"},
 	{cmdutil.ExitError, "any other error; a named thing that does not exist; for `tools call`, a result that is an error; for `doctor`, a check that failed"},
-	{cmdutil.ExitUsage, "wrong usage: an unknown command or flag, an invalid value, no prompt"},
-	{cmdutil.ExitConfig, "invalid settings: an unknown key, an invalid value, a missing API key"},
+	{cmdutil.ExitUsage, "wrong usage: an unknown command or flag, an invalid value of one, also of a setting (`--set`), no prompt"},
+	{cmdutil.ExitConfig, "invalid settings in a file or a variable: an unknown key, an invalid value, a missing file; a missing API key"},
 	{cmdutil.ExitProvider, "the provider failed: an invalid key, an unknown model, no connection, an invalid answer"},
 	{cmdutil.ExitLimit, "a limit was reached: rounds, turns, tokens, cost, answer length"},
 	{cmdutil.ExitDenied, "done, but a tool call was denied"},
+	{cmdutil.ExitBlocked, "a task is blocked: it needs you"},
+	{cmdutil.ExitExhausted, "a task used up its token budget"},
+	{cmdutil.ExitCriteria, "a task used up its beads, and its criteria are not met"},
 	{cmdutil.ExitSIGINT, "interrupted (SIGINT): the first Ctrl-C interrupts the running command, the second aborts; the session can be resumed"},
 	{cmdutil.ExitSIGTERM, "terminated (SIGTERM, SIGHUP)"},
 }
@@ -68,7 +71,7 @@ func commandDocs() string {
 	for _, e := range exitCodes {
 		fmt.Fprintf(&b, "| %d | %s |\n", e.code, e.meaning)
 	}
-	root := newCmd(&cmdutil.IO{})
+	root := newCmd(&cmdutil.IO{}, "")
 	var all []*cobra.Command
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {

@@ -162,9 +162,11 @@ func (f *fakeModel) checkPrefixes() error {
 	return nil
 }
 
+// patience is when a wait has failed; it only ends tests that would hang.
+const patience = 2 * time.Minute
+
 // await waits until something has come about.
 func await(what string, done func() bool) error {
-	const patience = 30 * time.Second
 	for deadline := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%s did not come about within %s", what, patience)

@@ -47,12 +47,10 @@ func TestInteractiveMCP(t *testing.T) {
 	again.answer("missing argument who: /near:greet WHO", "/near:greet Ada Lovelace\r")
 	again.answer("Greeted.", "once more\r")
 	again.answer("Call echo of the MCP server near?", "y")
-	again.answer("MCP server near has changed its tool echo. Use the changed tool?", "n")
+	again.answer("MCP server near has changed its tool echo. Use the changed tool?", "")
+	again.answer("+ Says it twice.", "n")
 	again.answer("Over.", "/quit\r")
 	again.exits(0)
-	if !strings.Contains(again.text(), "+ Says it twice.") {
-		t.Error("the difference was not shown")
-	}
 	requests = w.chat.Requests()
 	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "Please greet Ada Lovelace.") || !strings.Contains(last, "the change was denied") || strings.Contains(last, "twice") {
 		t.Errorf("the prompt did not go, or the changed tool did: %s", last)

@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/creack/pty"
 )
 
 // TestInteractiveMode: Shift+Tab, /mode and /permissions switch the permission
@@ -23,9 +21,6 @@ func TestInteractiveMode(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := w.onTerminal()
-	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
-		t.Fatal(err)
-	}
 	s.answer("· default · topic/one", "\x1b[Z") // Shift+Tab
 	s.answer("· accept-edits", "Write one\r")
 	s.answer("First answer.", "/permissions read-only\r")
@@ -56,9 +51,6 @@ func TestInteractiveResume(t *testing.T) {
 	first.exits(0)
 	w.model(`[{text: ["Other answer."]}]`)
 	s := w.onTerminal("another prompt")
-	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
-		t.Fatal(err)
-	}
 	s.answer("Other answer.", "/resume\r")
 	s.answer("Which session?", "")
 	s.answer("  1/1", "")

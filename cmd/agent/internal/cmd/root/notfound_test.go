@@ -15,11 +15,13 @@ import (
 var namers = []string{
 	"answer nix yes", "exec --resume nix PROMPT",
 	"mcp disable nix", "mcp enable nix", "mcp get nix", "mcp login nix", "mcp logout nix", "mcp remove nix", "mcp test nix",
+	"hooks log nix", "hooks test nix",
 	"permissions check --tool nix", "permissions explain --tool nix", "permissions log nix",
-	"plugins add ./nix", "plugins disable nix", "plugins enable nix", "plugins logs nix", "plugins remove nix", "plugins seal nix", "plugins update nix", "plugins verify nix",
+	"plugins add ./nix", "plugins marketplace add ./nix", "plugins marketplace remove nix", "plugins marketplace update nix", "plugins allow nix", "plugins config nix", "plugins show nix", "plugins disable nix", "plugins enable nix", "plugins logs nix", "plugins remove nix", "plugins seal nix", "plugins test nix", "plugins dev nix", "plugins update nix", "plugins verify nix",
 	"sessions delete nix", "sessions diff nix", "sessions undo nix", "sessions restore nix", "sessions export nix", "sessions fork nix", "sessions repair nix", "sessions show nix", "sessions trace nix", "sessions view nix",
 	"skills add ./nix", "skills disable nix", "skills enable nix", "skills eval nix", "skills lint nix", "skills remove nix", "skills show nix", "skills update nix", "skills verify nix",
 	"graph impact nix", "graph show nix", "graph test nix", "graph why nix nix",
+	"task resume nix", "task status nix", "task undo nix", "task view nix", "task export nix",
 	"tools call nix", "tools show nix",
 	"trust nix",
 	"worktrees apply nix", "worktrees branch nix", "worktrees diff nix", "worktrees remove nix",
@@ -28,8 +30,8 @@ var namers = []string{
 // fixedNames are commands whose argument is not such a name: one of a fixed list,
 // whose other values are wrong usage, a new name, a text or a settings file.
 var fixedNames = []string{
-	"completion", "config get", "config set", "config unset", "config validate", "exec", "mcp add", "permissions test", "plugins new",
-	"acp setup", "acp tail", "providers setup", "providers test", "resume", "skills match", "skills new", "skills why", "try",
+	"completion", "config get", "config set", "config unset", "config validate", "exec", "mcp add", "permissions test", "plugins new", "plugins search",
+	"acp setup", "acp tail", "providers setup", "providers test", "resume", "skills match", "task plan", "task run", "skills new", "skills why", "try",
 }
 
 // TestNotFound checks that "not found" has the same exit code in all commands and
@@ -53,7 +55,7 @@ func TestNotFound(t *testing.T) {
 // TestNotFoundIsComplete finds commands with arguments that TestNotFound does not
 // know.
 func TestNotFoundIsComplete(t *testing.T) {
-	for cmd := range commandTree(newCmd(&cmdutil.IO{})) {
+	for cmd := range commandTree(newCmd(&cmdutil.IO{}, "")) {
 		if !takesArgument(cmd) {
 			continue
 		}

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/creack/pty"
 )
 
 // TestInteractivePlanMode: the model explores, its plan is sent back with a
@@ -27,28 +25,20 @@ func TestInteractivePlanMode(t *testing.T) {
 		{calls: [{name: write_file, args: {file_path: a.txt, content: done}}]},
 		{text: ["First answer."]}, {text: ["Second answer."]}]`)
 	s := w.onTerminal()
-	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
-		t.Fatal(err)
-	}
 	s.answer("· default", "\x1b[Z\x1b[Z") // Shift+Tab
 	s.answer("· plan", "Write a.txt\r")
 	s.answer("Carry out this plan?", "")
+	for _, want := range []string{"approve, and ask before each change (mode default)", "approve, and accept all edits (mode accept-edits)", "1. Write a.txt"} {
+		s.answer(want, "")
+	}
 	s.answer("view in full", "r")
 	s.answer("Reason?", "say when\r")
 	s.answer("Better", "e")
 	s.answer("Mine", "2")
-	s.answer("First answer.", "again\r")
+	s.answer("First answer.", "")
+	s.answer("· accept-edits", "again\r")
 	s.answer("Second answer.", "/quit\r")
 	s.exits(0)
-	text := s.text()
-	for _, want := range []string{"approve, and ask before each change (mode default)", "approve, and accept all edits (mode accept-edits)", "· accept-edits"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not on the screen", want)
-		}
-	}
-	if !strings.Contains(text, "\x1b[1ma.txt") {
-		t.Error("the plan is not rendered")
-	}
 	if _, err := os.Stat(filepath.Join(w.workspace, "early.txt")); err == nil {
 		t.Error("a file was written in mode plan")
 	}

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/creack/pty"
 )
 
 // TestRecordingOfSensitiveFiles records a session in which the user approves reading
@@ -27,9 +25,6 @@ func TestRecordingOfSensitiveFiles(t *testing.T) {
 	tape := filepath.Join(t.TempDir(), "tape.yaml")
 	talk := func(args ...string) *screen {
 		s := w.onTerminal(append(args, "--ephemeral", "What is it?")...)
-		if err := pty.Setsize(s.master, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
-			t.Fatal(err)
-		}
 		s.answer("reads .env, which", "y")
 		s.answer("It is", "change it\r")
 		s.answer("writes .env.new, which", "y")

@@ -6,28 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/chat"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/acp"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/config"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/demo"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/doctor"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/graph"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/insights"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/mcp"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/permission"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/plugin"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/provider"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/session"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/skill"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/telemetry"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/tool"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/trust"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/try"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/worktree"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/keyring"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
@@ -56,7 +41,7 @@ func mainWith(managed string, plugins func() []sdk.Plugin) int {
 func execute(ctx context.Context, args []string, s *cmdutil.IO) int {
 	out := &cmdutil.CheckedWriter{Writer: s.Out}
 	s.Out = out
-	root := newCmd(s)
+	root := newCmd(s, strings.Join(args[:min(1, len(args))], ""))
 	root.SetArgs(args)
 	if completes(args) {
 		addCompletions(root, s)
@@ -87,8 +72,10 @@ func report(w io.Writer, cmd *cobra.Command, err error) {
 	}
 }
 
-// newCmd returns the command tree.
-func newCmd(s *cmdutil.IO) *cobra.Command {
+// newCmd returns the command tree, or, if the first word of the command line is
+// that of a command, the part of it that can run: no start pays for the flags
+// of 30 commands.
+func newCmd(s *cmdutil.IO, word string) *cobra.Command {
 	o := run.NewOptions(s)
 	root := &cobra.Command{
 		Use:   "agent [flags] [PROMPT]",
@@ -109,37 +96,15 @@ func newCmd(s *cmdutil.IO) *cobra.Command {
 	root.SetFlagErrorFunc(cmdutil.FlagError)
 	root.SetUsageFunc(cmdutil.Usage)
 	root.SetVersionTemplate(versionLine() + "\n")
+	if only := commandNamed(word); only != nil {
+		root.AddCommand(only(s))
+		return root
+	}
 	o.Register(root.Flags())
 	root.Flags().BoolVarP(&o.Print, "print", "p", false, "run the prompt non-interactively and print the answer (same as exec)")
-	root.AddCommand(
-		run.NewCmd(s),
-		run.NewAnswerCmd(s),
-		run.NewServeCmd(s),
-		demo.NewCmd(s),
-		tool.NewCmd(s),
-		mcp.NewCmd(s),
-		skill.NewCmd(s),
-		plugin.NewCmd(s),
-		plugin.NewInternalCmd(s),
-		tool.NewPDFCmd(s),
-		permission.NewCmd(s),
-		config.NewCmd(s),
-		provider.NewCmd(s),
-		provider.NewModelsCmd(s),
-		doctor.NewCmd(s),
-		session.NewCmd(s),
-		session.NewDashboardCmd(s),
-		graph.NewCmd(s),
-		insights.NewCmd(s),
-		worktree.NewCmd(s),
-		try.NewCmd(s),
-		telemetry.NewCmd(s),
-		acp.NewCmd(s, provider.NewSetupCmd(s)),
-		chat.NewResumeCmd(s),
-		trust.NewCmd(s),
-		newCompletionCmd(s),
-		newVersionCmd(s),
-	)
+	for _, c := range commands {
+		root.AddCommand(c.make(s))
+	}
 	return root
 }
 
@@ -151,7 +116,7 @@ func runRoot(cmd *cobra.Command, o *run.Options, args []string) error {
 	case o.Print:
 		return o.Run(cmd.Context(), args)
 	case o.InTTY && o.OutTTY && !misspelt:
-		return chat.Interactive(cmd.Context(), o, args)
+		return chat.Interactive(cmd.Context(), o, args, provider.Configure(o.IO))
 	case len(args) == 0:
 		return cmd.Help()
 	}

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestScaffolds begins a plugin in each other language, runs its test, adds it
-// and calls its tool. (That in Go is in testdata/script/plugins.txtar.)
+// TestScaffolds begins a plugin in each other language, runs its tests, adds it and
+// calls its tool, and tests a plugin that does all that a plugin can, which gives the
+// same results in each. (Those in Go are in testdata/script/plugins.txtar.)
 func TestScaffolds(t *testing.T) {
 	t.Run("python", func(t *testing.T) {
 		path := os.Getenv("PATH")
@@ -19,7 +20,7 @@ func TestScaffolds(t *testing.T) {
 				t.Skip("python3 has no grpcio (Debian: python3-grpcio, python3-protobuf)")
 			}
 		}
-		scaffolded(t, "python", []string{"PATH=" + path}, []string{"python3", "-m", "unittest"})
+		scaffolded(t, "python", "plugin.py", []string{"PATH=" + path}, []string{"python3", "-m", "unittest"})
 	})
 	t.Run("node", func(t *testing.T) {
 		root, err := exec.Command("npm", "root", "-g").Output()
@@ -30,11 +31,11 @@ func TestScaffolds(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(modules, "@grpc", "grpc-js")); err != nil {
 			t.Skip("the npm package @grpc/grpc-js is not installed (npm install -g @grpc/grpc-js@1.14.7)")
 		}
-		scaffolded(t, "node", []string{"NODE_PATH=" + modules}, []string{"npm", "test"})
+		scaffolded(t, "node", "plugin.js", []string{"NODE_PATH=" + modules}, []string{"npm", "test"})
 	})
 }
 
-func scaffolded(t *testing.T, lang string, env, test []string) {
+func scaffolded(t *testing.T, lang, program string, env, test []string) {
 	t.Helper()
 	home, work := t.TempDir(), t.TempDir()
 	run := func(dir string, argv ...string) string {
@@ -60,6 +61,26 @@ func scaffolded(t *testing.T, lang string, env, test []string) {
 		out := run(work, "agent", "tools", "call", "greeter_hello", "--args", `{"name": "Ann"}`, "--allow", "plugin(greeter/*)")
 		if out != "Hello, Ann!\n" {
 			t.Errorf("the call: %q", out)
+		}
+	}
+	author(t, dir, program)
+	if out := run(work, "agent", "plugins", "test", dir); strings.Contains(out, "FAIL") || !strings.Contains(out, "ok    hook guard") {
+		t.Errorf("the plugin of testdata/author: %s", out)
+	}
+}
+
+// author makes a new plugin the one of testdata/author.
+func author(t *testing.T, dir, program string) {
+	t.Helper()
+	for _, name := range []string{program, "plugin.json", "samples.json"} {
+		data, err := os.ReadFile(filepath.Join("testdata", "author", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		command := map[string]string{"plugin.py": `"python3", "./plugin.py"`, "plugin.js": `"node", "./plugin.js"`}[program]
+		text := strings.ReplaceAll(string(data), `"./author"`, command)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -57,6 +57,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"model": cmdModel, "sent": cmdSent, "exits": cmdExits, "events": cmdEvents, "json": cmdJSON, "await": cmdAwait, "expand": cmdExpand, "gocache": cmdGoCache,
 			"protected": cmdProtected, "site": cmdSite, "modules": cmdModules, "sumdb": cmdSumDB, "found": cmdFound,
+			"gitserver": cmdGitServer, "npm": cmdNPM,
 		},
 	})
 }
@@ -294,7 +295,7 @@ func cmdExpand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: expand FILE")
 	}
-	text := strings.NewReplacer("$MODEL_URL", ts.Getenv("MODEL_URL"), "$SITE", ts.Getenv("SITE")).Replace(ts.ReadFile(args[0]))
+	text := strings.NewReplacer("$MODEL_URL", ts.Getenv("MODEL_URL"), "$SITE", ts.Getenv("SITE"), "$GIT_SITE", ts.Getenv("GIT_SITE")).Replace(ts.ReadFile(args[0]))
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
 

@@ -3,7 +3,8 @@
 package root
 
 import (
-	"bytes"
+	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,47 +18,44 @@ import (
 	"golang.org/x/term"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/vt"
 )
 
-// screen is a command on a pseudo-terminal.
+// screen is a command on a pseudo-terminal of 40 lines of 100 columns.
 type screen struct {
 	t      testing.TB
 	master *os.File
 	tty    *os.File // kept open, to look at its settings
 	cmd    *exec.Cmd
 	done   chan struct{}
-
-	mu    sync.Mutex
-	shown bytes.Buffer
+	shown  *vt.Live
+	was    *term.State // the terminal's settings before the command
 }
 
-// onTerminal starts agent on a terminal of its own.
-func (w *world) onTerminal(args ...string) *screen {
+// onTerminal starts agent on a separate terminal.
+func (w *world) onTerminal(args ...string) *screen { return w.onTerminalWith(nil, args...) }
+
+// onTerminalWith is onTerminal with more environment variables.
+func (w *world) onTerminalWith(env []string, args ...string) *screen {
 	w.t.Helper()
 	master, tty, err := pty.Open()
 	if err != nil {
 		w.t.Skipf("there are no pseudo-terminals here: %v", err)
 	}
-	s := &screen{t: w.t, master: master, tty: tty, cmd: exec.Command("agent", args...), done: make(chan struct{})}
-	s.cmd.Dir, s.cmd.Env = w.workspace, []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TERM=xterm", "GORACE=" + os.Getenv("GORACE")}
+	const width, height = 100, 40
+	if err := pty.Setsize(master, &pty.Winsize{Cols: width, Rows: height}); err != nil {
+		w.t.Fatal(err)
+	}
+	s := &screen{t: w.t, master: master, tty: tty, cmd: exec.Command("agent", args...), done: make(chan struct{}), shown: vt.NewLive(width, height)}
+	s.was = s.state()
+	s.cmd.Dir, s.cmd.Env = w.workspace, append([]string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TERM=xterm", "GORACE=" + os.Getenv("GORACE")}, env...)
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = tty, tty, tty
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := s.cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
 	var reading sync.WaitGroup
-	reading.Go(func() {
-		buf := make([]byte, 4<<10)
-		for {
-			n, err := master.Read(buf)
-			s.mu.Lock()
-			s.shown.Write(buf[:n])
-			s.mu.Unlock()
-			if err != nil { // the terminal is closed
-				return
-			}
-		}
-	})
+	reading.Go(func() { _, _ = io.Copy(s.shown, master) }) // an error is the end of the terminal
 	go func() {
 		defer close(s.done)
 		_ = s.cmd.Wait() // the state says how it ended
@@ -72,17 +70,16 @@ func (w *world) onTerminal(args ...string) *screen {
 	return s
 }
 
-func (s *screen) text() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.shown.String()
-}
+// text returns the scrollback and the screen.
+func (s *screen) text() string { return s.shown.All() }
 
-// answer waits for a question and types the answer to it.
+// answer waits until the terminal shows a question and types the answer to it.
 func (s *screen) answer(question, text string) {
 	s.t.Helper()
-	if err := await(question, func() bool { return strings.Contains(s.text(), question) }); err != nil {
-		s.t.Fatalf("%v\n%s", err, s.text())
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	if err := s.shown.Wait(ctx, question); err != nil {
+		s.t.Fatal(err)
 	}
 	if _, err := s.master.WriteString(text); err != nil {
 		s.t.Fatal(err)
@@ -92,9 +89,9 @@ func (s *screen) answer(question, text string) {
 // idle waits until the terminal's title says that no input is processed.
 func (s *screen) idle() {
 	s.t.Helper()
-	if err := await("an idle session", func() bool {
-		text := s.text()
-		return strings.LastIndex(text, "\x1b]2;agent: ") > strings.LastIndex(text, "\x1b]2;… agent: ")
+	if err := await("an idle session", func() (idle bool) {
+		s.shown.See(func(v *vt.Terminal) { idle = strings.HasPrefix(v.Title, "agent: ") })
+		return idle
 	}); err != nil {
 		s.t.Fatalf("%v\n%s", err, s.text())
 	}
@@ -110,11 +107,11 @@ func (s *screen) state() *term.State {
 	return state
 }
 
-// awaitChange waits until the terminal's settings are others, as for a key: the
+// awaitChange waits until the terminal's settings are changed, as for a key: the
 // echo goes off after the question is shown.
-func (s *screen) awaitChange(was *term.State) {
+func (s *screen) awaitChange() {
 	s.t.Helper()
-	if err := await("the echo to be off", func() bool { return !reflect.DeepEqual(was, s.state()) }); err != nil {
+	if err := await("the echo to be off", func() bool { return !reflect.DeepEqual(s.was, s.state()) }); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -143,13 +140,12 @@ const typedKey = "sk-proj-Zx81kQm44TtLw902NnBvCc67"
 func TestSetupOnATerminal(t *testing.T) {
 	w := newWorld(t, `[{text: ["yes"]}]`)
 	s := w.onTerminal("providers", "setup")
-	was := s.state()
-	s.answer("Provider [local]: ", "2\n")
-	s.answer("Endpoint [https://api.openai.com/v1]: ", baseURL(t, w)+"\n")
-	s.answer("Key: ", "")
-	s.awaitChange(was)
-	s.answer("Key: ", typedKey+"\n")
-	s.answer("Model [gpt-5-mini]: ", "\n")
+	s.answer("Provider [local]:", "2\n")
+	s.answer("Endpoint [https://api.openai.com/v1]:", baseURL(t, w)+"\n")
+	s.answer("Key:", "")
+	s.awaitChange()
+	s.answer("Key:", typedKey+"\n")
+	s.answer("Model [gpt-5-mini]:", "\n")
 	s.exits(cmdutil.ExitDone)
 	if strings.Contains(s.text(), typedKey[:8]) || !strings.Contains(s.text(), "gpt-5-mini answered") {
 		t.Errorf("the terminal shows:\n%s", s.text())
@@ -163,29 +159,26 @@ func TestSetupOnATerminal(t *testing.T) {
 // and the terminal as they were: also where the echo is off.
 func TestSetupInterrupted(t *testing.T) {
 	for name, before := range map[string][]string{
-		"Provider [local]: ": nil, "Endpoint [https://": {"2\n"}, "Key: ": {"2\n", "\n"},
+		"Provider [local]:": nil, "Endpoint [https://": {"2\n"}, "Key:": {"2\n", "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, `[]`)
 			settings := settingsText(t, w)
 			s := w.onTerminal("providers", "setup")
-			was := s.state()
-			questions := []string{"Provider [local]: ", "Endpoint [https://"}
+			questions := []string{"Provider [local]:", "Endpoint [https://"}
 			for i, text := range before {
 				s.answer(questions[i], text)
 			}
-			if name == "Key: " {
+			if name == "Key:" {
 				s.answer(name, "")
-				s.awaitChange(was)
+				s.awaitChange()
 				s.answer(name, "sk-half")
 			}
 			s.answer(name, "\x03")
+			s.answer("agent: interrupted; nothing was written", "")
 			s.exits(cmdutil.ExitSIGINT)
-			if !strings.Contains(s.text(), "agent: interrupted; nothing was written") {
-				t.Errorf("the terminal shows:\n%s", s.text())
-			}
-			if now := s.state(); !reflect.DeepEqual(was, now) {
-				t.Errorf("the terminal was %v and is %v", was, now)
+			if now := s.state(); !reflect.DeepEqual(s.was, now) {
+				t.Errorf("the terminal was %v and is %v", s.was, now)
 			}
 			if got := settingsText(t, w); got != settings {
 				t.Errorf("settings %s", got)
@@ -201,7 +194,7 @@ func TestConfirmInterrupted(t *testing.T) {
 	home := filepath.Join(w.home, ".agent")
 	keepSession(t, home, "one", w.home)
 	s := w.onTerminal("sessions", "delete", "one")
-	s.answer("Permanently delete 1 session (one)? [y/N] ", "\x03")
+	s.answer("Permanently delete 1 session (one)? [y/N]", "\x03")
 	s.exits(cmdutil.ExitSIGINT)
 	if !strings.Contains(s.text(), "agent: interrupted") {
 		t.Errorf("the terminal shows:\n%s", s.text())

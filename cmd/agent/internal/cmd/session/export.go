@@ -15,7 +15,6 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/page"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
-	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
 type exportOptions struct {
@@ -58,7 +57,7 @@ func (o *exportOptions) run(ctx context.Context, prefix string) error {
 	case o.html != "":
 		price := setup.KnownModels(o.IO).Price
 		return o.file("--html", o.html, func(f io.Writer) error {
-			return setup.SessionAdvice(page.Export(ctx, f, page.Logs(agent.SessionsDir(home)), id, price, time.Local), id)
+			return setup.SessionAdvice(page.Export(ctx, f, page.Logs(home), id, price, time.Local), id)
 		})
 	case o.output != "":
 		return o.file("--output", o.output, func(f io.Writer) error { return o.write(ctx, f, home, id) })

@@ -2,10 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -34,11 +30,7 @@ func newViewCmd(s *cmdutil.IO) *cobra.Command {
 		Example: "  agent sessions view\n  agent sessions view 0198a2c4 --no-browser",
 		Args:    cmdutil.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := cmdutil.Interruptible(cmd.Context(), func(ctx context.Context) error { return o.run(ctx, args) })
-			if errors.Is(err, cmdutil.ErrInterrupted) { // this is how it ends
-				return nil
-			}
-			return err
+			return o.run(cmd.Context(), args)
 		},
 	}
 	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the address without opening it")
@@ -51,24 +43,7 @@ func (o *viewOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("serve the session: %w", err)
-	}
-	server := page.NewServer(home, insight.Facts(setup.KnownModels(o.IO)))
-	url := server.URL(l, id)
-	fmt.Fprintln(o.Out, url)
-	fmt.Fprintln(o.Err, "Press Ctrl-C to stop.")
-	var opened sync.WaitGroup
-	defer opened.Wait()
-	if !o.noBrowser {
-		opened.Go(func() {
-			if err := cmdutil.OpenBrowser(ctx, url); err != nil {
-				fmt.Fprintf(o.Err, "agent: open the address in a browser; it could not be opened: %v\n", err)
-			}
-		})
-	}
-	return server.Serve(ctx, l)
+	return o.ServePage(ctx, page.NewServer(home, insight.Facts(setup.KnownModels(o.IO))), id, !o.noBrowser)
 }
 
 // find returns the session to show.

@@ -37,12 +37,12 @@ func newAddCmd(s *cmdutil.IO) *cobra.Command {
 			"SOURCE, exactly what the lock file records is installed, or nothing.",
 		Example: "  agent skills add ./my-skill\n" +
 			"  agent skills add microsoft/agent-skills --skill mcp-builder\n" +
-			"  agent skills add --project --frozen",
+			"  agent skills add --project --frozen --yes     # in CI: what the lock file records",
 		Args: cmdutil.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	o.register(cmd)
-	cmd.Flags().StringArrayVar(&o.names, "skill", nil, "install the skill with this `NAME`, if the source has several")
+	cmdutil.RepeatVar(cmd.Flags(), &o.names, "skill", "install the skill with this `NAME`, if the source has several")
 	cmd.Flags().BoolVar(&o.all, "all", false, "install all skills of the source")
 	cmd.Flags().BoolVar(&o.frozen, "frozen", false, "fail if a skill differs from the lock file")
 	return cmd

@@ -116,6 +116,9 @@ func (o *approveOptions) showContent(offer *skills.Offer) error {
 	t.add("  Files:", fmt.Sprintf("%s, %d bytes", display.Plural(len(offer.Tree.Files), "file"), offer.Tree.Bytes()))
 	list("Scripts", offer.Scripts)
 	list("Toolsets", skill.Toolsets)
+	for _, line := range skill.HookLines() {
+		t.add("  Hook:", line)
+	}
 	list("Keywords", skill.Triggers.Keywords)
 	list("Verbs", skill.Triggers.Verbs)
 	list("Patterns", skill.Triggers.Patterns)

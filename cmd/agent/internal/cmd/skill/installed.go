@@ -48,6 +48,9 @@ func (o *installedOptions) open() (err error) {
 func (o *installedOptions) entries(ctx context.Context, names []string) ([]bundle.Entry, error) {
 	all, err := o.installer.Installed(ctx)
 	if err != nil || len(names) == 0 {
+		if err == nil && len(all) == 0 {
+			fmt.Fprintf(o.Err, "No skills are recorded in %s.\n", o.installer.LockFile())
+		}
 		return all, err
 	}
 	var known []string

@@ -1,0 +1,54 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Every command pays for what packages do before main: this module's together
+// allocate 181 kB.
+const (
+	initBytes    = 256 << 10
+	packageBytes = 64 << 10
+)
+
+// TestPackageInits runs this program again, which links the whole command, with
+// the runtime's trace of package inits. An expression that is compiled before
+// main is made with core/lazy, a table on first use.
+func TestPackageInits(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, "-test.run=^$")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	trace, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, trace)
+	}
+	packages, sum := 0, 0
+	for line := range strings.Lines(string(trace)) {
+		// init PACKAGE @START ms, DURATION ms clock, BYTES bytes, COUNT allocs
+		f := strings.Fields(line)
+		if len(f) < 9 || f[0] != "init" || !strings.HasPrefix(f[1], modulePath) || strings.HasSuffix(f[1], "_test") {
+			continue
+		}
+		bytes, err := strconv.Atoi(f[7])
+		if err != nil {
+			t.Fatalf("line of the trace: %s", line)
+		}
+		if bytes > packageBytes {
+			t.Errorf("the init of %s allocates %d bytes of at most %d", f[1], bytes, packageBytes)
+		}
+		packages++
+		sum += bytes
+	}
+	t.Logf("%d packages, %d bytes", packages, sum)
+	if packages < 10 || sum > initBytes {
+		t.Errorf("the inits of %d packages allocate %d bytes of at most %d", packages, sum, initBytes)
+	}
+}

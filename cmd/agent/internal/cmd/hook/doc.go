@@ -1,0 +1,2 @@
+// Package hook contains the commands agent hooks.
+package hook

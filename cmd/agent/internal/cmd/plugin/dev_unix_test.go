@@ -1,0 +1,113 @@
+//go:build unix
+
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-009c0928/agent/sdk"
+	"github.com/seed-009c0928/agent/sdk/toolproto"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(toolproto.CookieKey) == toolproto.CookieValue { // started as a plugin
+		says, err := os.ReadFile("says.txt")
+		if err != nil {
+			panic(err)
+		}
+		sdk.Serve(sdk.Plugin{Name: "parrot", Version: "1.0.0"}, sdk.Tool("say", "Say it.", func(*sdk.Context, struct{}) (string, error) {
+			return string(says), nil
+		}))
+	}
+	os.Exit(m.Run())
+}
+
+// parrot writes a plugin whose program is this test.
+func parrot(t *testing.T, dir, says string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"says.txt":     says,
+		"samples.json": `{"samples": [{"tool": "say", "text": "hello"}]}`,
+		"plugin.json":  `{"name": "parrot", "version": "1.0.0", "protocol": 1, "command": {"*": ["./parrot"]}}`,
+		"parrot":       "#!/bin/sh\nexec '" + self + "'\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// watched is output that a test waits for.
+type watched struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.Write(p)
+}
+
+func (w *watched) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.String()
+}
+
+// TestDev: the plugin is linked and tested, and tested again after each change until
+// the command is cancelled.
+func TestDev(t *testing.T) {
+	s, _ := newIO(t)
+	out := &watched{}
+	s.Out = out
+	parrot(t, s.Cwd, "hello")
+	o := &devOptions{}
+	o.IO, o.link, o.yes, o.flags.Sets = s, true, true, []string{`sandbox.plugins=off`}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- o.run(ctx, o.folder(nil)) }()
+	wait := func(text string, times int) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); strings.Count(out.text(), text) < times; {
+			select {
+			case err := <-ended:
+				t.Fatalf("it ended: %v\n%s", err, out.text())
+			case <-time.After(10 * time.Millisecond):
+			}
+			if time.Now().After(end) {
+				t.Fatalf("no %q in\n%s", text, out.text())
+			}
+		}
+	}
+	wait("Linked parrot.", 1)
+	wait("ready: 10 checks passed", 1)
+	parrot(t, s.Cwd, "goodbye")
+	wait(`text "goodbye", want "hello"`, 1)
+	wait("the plugin parrot failed 1 of 10 checks", 1)
+	if err := os.WriteFile(filepath.Join(s.Cwd, "plugin.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wait("plugin.json:1:", 1)
+	parrot(t, s.Cwd, "hello")
+	wait("ready: 10 checks passed", 2)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	before := strings.Count(out.text(), "Linked")
+	if linked, err := o.linkOnce(t.Context(), s.Cwd); err != nil || !linked || strings.Count(out.text(), "Linked") != before {
+		t.Errorf("the second time: %t, %v", linked, err)
+	}
+}

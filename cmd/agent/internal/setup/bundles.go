@@ -1,0 +1,172 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/core/hooks"
+	"github.com/seed-009c0928/agent/core/subagent"
+	"github.com/seed-009c0928/agent/mcp"
+	"github.com/seed-009c0928/agent/plugins"
+	"github.com/seed-009c0928/agent/plugins/bundles"
+	"github.com/seed-009c0928/agent/skills"
+)
+
+// foundBundles is the result of findBundles.
+type foundBundles struct {
+	list   []plugins.Installed
+	values []bundles.Values // of each
+	failed []error
+}
+
+// bundles returns the bundles of the installed plugins that are enabled. It is safe for
+// concurrent use.
+func (s *Setup) bundles() *foundBundles {
+	s.lookForBundles.Do(func() { s.foundBundles = s.findBundles() })
+	return s.foundBundles
+}
+
+func (s *Setup) findBundles() *foundBundles {
+	f := &foundBundles{}
+	if s.bare || !s.Settings.Plugins.Enabled {
+		return f
+	}
+	var all []plugins.Installed
+	all, f.failed = plugins.Bundles(context.Background(), s.Home)
+	for _, b := range all {
+		if !slices.Contains(s.Settings.Plugins.Disabled, b.Name) {
+			f.list = append(f.list, b)
+			f.values = append(f.values, b.Values(s.Dir, s.pluginSecret))
+		}
+	}
+	return f
+}
+
+// PluginSecret is the name of the keyring's entry for a secret of a plugin.
+func PluginSecret(plugin, key string) string { return "plugin " + plugin + " " + key }
+
+// pluginSecret returns a secret of a plugin; empty if it is not stored.
+func (s *Setup) pluginSecret(plugin, key string) string {
+	if s.keyring == nil || !s.keyring.Running() {
+		return ""
+	}
+	value, err := s.keyring.Get(context.Background(), PluginSecret(plugin, key))
+	if err != nil {
+		return ""
+	}
+	return value
+}
+
+// bundleSecrets returns the secrets of the plugins' settings, to be redacted.
+func (s *Setup) bundleSecrets() (list []string) {
+	for _, v := range s.bundles().values {
+		for _, secret := range v.Secrets {
+			list = append(list, secret)
+		}
+	}
+	return list
+}
+
+// bundleSkills returns the places of the plugins' skills.
+func (s *Setup) bundleSkills() (list []skills.Place) {
+	f := s.bundles()
+	for i, b := range f.list {
+		p := skills.Place{Scope: skills.ScopeUser, Dir: b.Dir, Plugin: b.Name, Within: b.Dir, Fill: func(text string) string { return b.FillText(text, f.values[i]) }, HookVars: b.HookVars(f.values[i])}
+		for _, skill := range b.Skills {
+			p.Folders = append(p.Folders, skill.Path)
+		}
+		if len(p.Folders) > 0 {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// bundleAgents returns the plugins' agent types.
+func (s *Setup) bundleAgents() (list []subagent.Definition) {
+	f := s.bundles()
+	for i, b := range f.list {
+		for _, a := range b.Agents {
+			d := a.Definition
+			d.Prompt = b.FillText(d.Prompt, f.values[i])
+			if b.Format != bundles.Own && b.Format != bundles.Agents && b.Format != bundles.Gemini {
+				d = fromClaude(d)
+			}
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// bundleCommands returns the plugins' commands.
+func (s *Setup) bundleCommands() (list []CustomCommand) {
+	f := s.bundles()
+	for i, b := range f.list {
+		for _, c := range b.Commands {
+			custom := customCommand(c.Command)
+			custom.Body, custom.Scope = b.FillText(custom.Body, f.values[i]), "plugin"
+			list = append(list, custom)
+		}
+	}
+	return list
+}
+
+// bundleServers returns the plugins' MCP servers.
+func (s *Setup) bundleServers() (list []mcp.Configured) {
+	f := s.bundles()
+	for i, b := range f.list {
+		list = append(list, b.MCPServers(f.values[i], os.LookupEnv)...)
+	}
+	return list
+}
+
+// bundleHooks adds the hooks of the plugins. Commands read the plugin's folder and write
+// its data directory.
+func (s *Setup) bundleHooks() {
+	f := s.bundles()
+	for i, b := range f.list {
+		v := f.values[i]
+		for _, h := range b.Hooks {
+			src := hooks.Source{
+				Name: "plugin " + b.Name, File: filepath.Join(b.Dir, h.Path), Gemini: b.Format == bundles.Gemini,
+				Vars: b.HookVars(v), Read: []string{b.Dir}, Write: []string{v.Data},
+			}
+			if err := cmp.Or(os.MkdirAll(v.Data, 0o700), s.addHooks(src, h.Data)); err != nil {
+				s.problems = append(s.problems, hooks.Problem{Source: src, Text: err.Error()})
+			}
+		}
+	}
+}
+
+// BundleInfo describes the bundle of a plugin on a few words: "2 skills, 1 hook".
+func BundleInfo(b *bundles.Bundle) (parts []string) {
+	hooks := 0
+	for _, s := range b.Skills {
+		hooks += len(s.Hooks)
+	}
+	for _, h := range b.Hooks {
+		hooks += len(h.List)
+	}
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{len(b.Skills), "skill"},
+		{len(b.Commands), "command"},
+		{len(b.Agents), "agent"},
+		{len(b.Servers), "MCP server"},
+		{len(b.Languages), "language server"},
+		{hooks, "hook"},
+		{len(b.Context), "context file"},
+		{len(b.Settings), "setting"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, display.Plural(p.n, p.what))
+		}
+	}
+	return parts
+}

@@ -1,0 +1,309 @@
+package plugins
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/atomicfile"
+	"github.com/seed-009c0928/agent/core/bundle"
+	"github.com/seed-009c0928/agent/core/jsonpos"
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
+	"github.com/seed-009c0928/agent/mcp"
+	"github.com/seed-009c0928/agent/plugins/bundles"
+)
+
+// terms are what the user approved with a plugin, in the lock file.
+type terms struct {
+	Spec
+	// Pieces says that the plugin was read as a bundle; NoProgram, that it has no
+	// process.
+	Pieces    bool            `json:"pieces,omitempty"`
+	NoProgram bool            `json:"noProgram,omitempty"`
+	Entry     json.RawMessage `json:"entry,omitempty"` // of its marketplace
+}
+
+func termsOf(e bundle.Entry) (t terms) {
+	if e.Consent != nil {
+		_ = json.Unmarshal(e.Consent.Terms, &t) // those of an older version have no pieces
+	}
+	return t
+}
+
+// Installed is the bundle of an installed plugin, with what the user set for it.
+type Installed struct {
+	*bundles.Bundle
+	Source  string
+	Choices Choices
+	data    string
+	home    string
+}
+
+// Choices are what a user set for a plugin.
+type Choices struct {
+	// Values are the settings by key. Secrets are the keys of those in the keyring.
+	Values  map[string]string `json:"values,omitempty"`
+	Secrets []string          `json:"secrets,omitempty"`
+	// Allow is what its MCP servers may access, besides the plugin's folder, its data
+	// directory and the workspace, which they read. Only Read, Write and Network count.
+	Allow Manifest `json:"allow,omitzero"`
+}
+
+// Bundles returns the bundles of the plugins that are installed in an agent's home,
+// by name. Those whose files are not the approved ones are errors.
+func Bundles(ctx context.Context, home string) (list []Installed, failed []error) {
+	store := bundle.Open(storeDir(home), bundle.Options{})
+	if _, err := os.Lstat(store.LockFile()); home == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	entries, err := store.List(ctx)
+	if err != nil {
+		failed = append(failed, err)
+	}
+	choices, err := readChoices(home)
+	if err != nil {
+		failed = append(failed, err)
+	}
+	for _, e := range entries {
+		t := termsOf(e)
+		if !t.Pieces {
+			continue
+		}
+		_, changes, err := store.Verify(ctx, e.Name)
+		switch {
+		case err == nil && !e.Consented():
+			err = fmt.Errorf("its files changed since you approved them: run 'agent plugins update %s'", e.Name)
+		case err == nil && len(changes) > 0:
+			err = &ChecksumError{Plugin: e.Name, Changes: changes}
+		}
+		var b *bundles.Bundle
+		if err == nil {
+			b, err = bundles.Read(store.Path(e.Name), e.Name, t.Entry)
+		}
+		if err == nil && b.Name != e.Name {
+			err = fmt.Errorf("its name is %q, expected %q", b.Name, e.Name)
+		}
+		if err != nil {
+			failed = append(failed, &Error{e.Name, err})
+			continue
+		}
+		list = append(list, Installed{Bundle: b, Source: sourceText(e.Source), Choices: choices[e.Name], data: DataDir(home, e.Name), home: home})
+	}
+	return list, failed
+}
+
+// DataDir returns the directory in which a plugin keeps files.
+func DataDir(home, name string) string { return filepath.Join(home, "plugin-data", name) }
+
+// Values returns what the bundle's variables stand for. Secret looks up a secret of
+// the plugin, "" if it is not set. A setting that is not set has its default, or the
+// value of its environment variable.
+func (i *Installed) Values(workspace string, secret func(plugin, key string) string) bundles.Values {
+	v := bundles.Values{Root: i.Dir, Data: sandbox.Resolve(i.data), Workspace: workspace, Settings: map[string]string{}, Secrets: map[string]string{}}
+	for _, s := range i.Settings {
+		into, value := v.Settings, i.Choices.Values[s.Key]
+		if s.Secret {
+			into = v.Secrets
+			if slices.Contains(i.Choices.Secrets, s.Key) && secret != nil {
+				value = secret(i.Name, s.Key)
+			}
+		}
+		if value = cmp.Or(value, os.Getenv(s.Env), s.Default); value != "" {
+			into[s.Key] = value
+		}
+	}
+	return v
+}
+
+// MCPServers returns the MCP servers of the bundle. Their processes see the system's
+// programs, the plugin's folder, its data directory, which is created, and the
+// workspace, which they only read; and what the user allowed.
+func (i *Installed) MCPServers(v bundles.Values, environ func(string) (string, bool)) (list []mcp.Configured) {
+	for _, s := range i.Servers {
+		c := mcp.Configured{Name: s.Name, Source: "plugin " + i.Name}
+		c.Server, c.Problem = i.Fill(s, v, environ)
+		if c.Server.Transport() == mcp.TransportStdio {
+			if err := os.MkdirAll(i.data, 0o700); err != nil && c.Problem == nil {
+				c.Problem = err
+			}
+			c.Server.Sandbox, c.Widen = i.confine(i.Choices.Allow, v), i.widen(v)
+			c.Hint = fmt.Sprintf("it is confined to its folder, its data directory and reading the workspace; "+
+				"if it needs more, see 'agent plugins allow %s --help'", i.Name)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// confine returns the sandbox of the bundle's MCP servers.
+func (i *Installed) confine(allow Manifest, v bundles.Values) *mcp.Confine {
+	return &mcp.Confine{
+		Private: true, Hosts: allow.Network,
+		Readable: append(expandPaths(allow.Read, v.Workspace), sandbox.Resolve(i.Dir)),
+		Writable: append(expandPaths(allow.Write, v.Workspace), sandbox.Resolve(i.data)),
+	}
+}
+
+// widen returns what adds to the choices of the plugin, and returns the sandbox that
+// follows.
+func (i *Installed) widen(v bundles.Values) func(context.Context, core.Access) (*mcp.Confine, error) {
+	return func(ctx context.Context, more core.Access) (*mcp.Confine, error) {
+		var allow Manifest
+		switch add := []string{more.Resource}; more.Scope {
+		case core.ScopeNetwork:
+			allow.Network = add
+		case core.ScopeRead:
+			allow.Read = add
+		case core.ScopeWrite:
+			allow.Write = add
+		}
+		if err := CheckAllow(allow); err != nil {
+			return nil, err
+		}
+		err := SetChoices(ctx, i.home, i.Name, func(c *Choices) {
+			c.Allow.Add(allow)
+			allow = c.Allow
+		})
+		return i.confine(allow, v), err
+	}
+}
+
+// Add adds the hosts and paths of another manifest.
+func (m *Manifest) Add(more Manifest) {
+	for _, list := range []struct {
+		to   *[]string
+		from []string
+	}{{&m.Network, more.Network}, {&m.Read, more.Read}, {&m.Write, more.Write}} {
+		for _, one := range list.from {
+			if !slices.Contains(*list.to, one) {
+				*list.to = append(slices.Clip(*list.to), one)
+			}
+		}
+	}
+}
+
+// expandPaths replaces $WORKSPACE and $HOME in granted paths.
+func expandPaths(paths []string, workspace string) []string {
+	home, _ := os.UserHomeDir() // may be empty
+	return (&Host{workspace: workspace, home: home}).expand(paths)
+}
+
+// ContextSource returns the context files as a source; nil without any.
+func (i *Installed) ContextSource() core.ContextSource {
+	if len(i.Context) == 0 {
+		return nil
+	}
+	return &contextFiles{dir: i.Dir, name: i.Name, files: i.Context, told: map[string]bool{}}
+}
+
+// contextFiles tells each session the context files of a plugin once.
+type contextFiles struct {
+	dir, name string
+	files     []string
+	mu        sync.Mutex
+	told      map[string]bool // sessions
+}
+
+// Context implements [core.ContextSource].
+func (c *contextFiles) Context(_ context.Context, req core.ContextRequest) (blocks []core.Block, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.told[req.Session.ID] {
+		return nil, nil
+	}
+	c.told[req.Session.ID] = true
+	for _, at := range c.files {
+		data, err := os.ReadFile(filepath.Join(c.dir, filepath.FromSlash(at)))
+		if err != nil {
+			return blocks, &Error{c.name, err}
+		}
+		blocks = append(blocks, core.Block{Source: "plugin " + c.name + ": " + at, Text: cleanText(string(data))})
+	}
+	return blocks, nil
+}
+
+// choicesFile is the file in the agent's home with what users set for plugins.
+const choicesFile = "plugin-settings.json"
+
+type choicesDocument struct {
+	Version int                `json:"version"`
+	Plugins map[string]Choices `json:"plugins"`
+}
+
+func readChoices(home string) (map[string]Choices, error) {
+	file := filepath.Join(home, choicesFile)
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]Choices{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var doc choicesDocument
+	if err := jsonpos.Decode(file, data, &doc); err != nil {
+		return nil, err
+	}
+	if doc.Version != 1 {
+		return nil, fmt.Errorf("%s has the unknown version %d: update agent", file, doc.Version)
+	}
+	return doc.Plugins, nil
+}
+
+// SetChoices changes what the user set for a plugin. It is safe with several
+// processes.
+func SetChoices(ctx context.Context, home, name string, change func(*Choices)) error {
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	file := filepath.Join(home, choicesFile)
+	lock := flock.New(file + ".lock")
+	if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
+		return fmt.Errorf("%s: %w", lock.Path(), err)
+	}
+	defer lock.Close()
+	all, err := readChoices(home)
+	if err != nil {
+		return err
+	}
+	all = maps.Clone(all)
+	if all == nil {
+		all = map[string]Choices{}
+	}
+	c := all[name]
+	change(&c)
+	if all[name] = c; len(c.Values)+len(c.Secrets) == 0 && len(c.Allow.Read)+len(c.Allow.Write)+len(c.Allow.Network) == 0 {
+		delete(all, name)
+	}
+	data, err := json.MarshalIndent(choicesDocument{1, all}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(file, append(data, '\n'), 0o600)
+}
+
+// CheckAllow reports what of a plugin's grants is invalid.
+func CheckAllow(m Manifest) error {
+	doc, err := jsonpos.Parse("allow", []byte("{}"))
+	if err != nil {
+		return err
+	}
+	if err := m.check(doc); err != nil {
+		if e := (*jsonpos.Error)(nil); errors.As(err, &e) {
+			return errors.Join(errors.New(e.Message + "; " + e.Hint))
+		}
+		return err
+	}
+	return nil
+}

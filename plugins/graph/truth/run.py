@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Compares the graph of pinned public sources with what reference parsers know of
+them, and writes the table in docs/graph.md.
+
+usage: run.py AGENT DIRECTORY [NAME…]
+
+AGENT is the program, DIRECTORY a place for what is downloaded and for the facts of
+the references, which are kept; NAMEs select some of the sources and write no table. It needs Go, npm, Node.js, a JDK, and from Debian
+python3-jedi and python3-clang with its libclang.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DOCS = os.path.join(HERE, "../../../docs/graph.md")
+DEBIAN = "http://deb.debian.org/debian/pool/main/"
+PYTHON = "/usr/bin/python3"  # Debian's packages belong to it
+
+# Name, language, reference, where it comes from, its hash, and what is read of it.
+SOURCES = [
+    ("cobra 1.10.2", "Go", "golang", "github.com/spf13/cobra@v1.10.2", "", "."),
+    ("goldmark 1.8.7", "Go", "golang", "github.com/yuin/goldmark@v1.8.7", "", "."),
+    ("chi 5.2.3", "Go", "golang", "github.com/go-chi/chi/v5@v5.2.3", "", "."),
+    ("requests 2.28.1", "Python", "python", "r/requests/python3-requests_2.28.1+dfsg-1_all.deb",
+     "c75b5c05d8d4a813bd83c3d432ffe65a2ca13e771bc91d4b9787690097598603", "usr/lib/python3/dist-packages"),
+    ("flask 2.2.2", "Python", "python", "f/flask/python3-flask_2.2.2-3_all.deb",
+     "2c8c9a408c2373d8b42f0d3434f17fc1a710bc81e52273b96597b25c57b399d7", "usr/lib/python3/dist-packages"),
+    ("jinja2 3.1.2", "Python", "python", "j/jinja2/python3-jinja2_3.1.2-1+deb12u3_all.deb",
+     "914e3a26742b488bca661dd12dc06198262c3a99b68f2f20ef7310aecdf82cae", "usr/lib/python3/dist-packages"),
+    ("lodash 4.17.21", "JavaScript", "javascript", "lodash@4.17.21", "", "."),
+    ("express 5.1.0", "JavaScript", "javascript", "express@5.1.0", "", "."),
+    ("rxjs 7.8.2", "TypeScript", "javascript", "rxjs@7.8.2", "", "src"),
+    ("zod 4.1.12", "TypeScript", "javascript", "zod@4.1.12", "", "src"),
+    ("jsoup 1.15.3", "Java", "java", "j/jsoup/jsoup_1.15.3.orig.tar.xz",
+     "052511f0be47511f9b2a17d44fc1eccc4b5373e77cc5a3221e34b6af437e1e2e", "src/main/java"),
+    ("commons-lang 3.12.0", "Java", "java", "libc/libcommons-lang3-java/libcommons-lang3-java_3.12.0.orig.tar.xz",
+     "f7c22574707611b63bae19ff17f59e24cdd32e2b0e61a50ec9b1b525fbc909d1", "src/main/java"),
+    ("cJSON 1.7.15", "C and C++", "c", "c/cjson/cjson_1.7.15.orig.tar.gz",
+     "5308fd4bd90cef7aa060558514de6a1a4a0819974a26e6ed13973c5f624c24b2", "."),
+    ("tinyxml2 9.0.0", "C and C++", "c", "t/tinyxml2/tinyxml2_9.0.0+dfsg.orig.tar.xz",
+     "96510f47a5db537f70dff3e83dd71fd2180cbba4aa76c589a549467e7f34bc9b", "."),
+]
+
+
+def call(*args, **more):
+    return subprocess.run(args, check=True, stdout=subprocess.PIPE, **more).stdout
+
+
+def fetch(work, name, kind, source, digest, part):
+    """Brings a source and returns the directory to read."""
+    raw, tree = (os.path.join(work, name.replace(" ", "-") + end) for end in ("-raw", ""))
+    if os.path.isdir(tree):
+        return tree
+    os.makedirs(raw, exist_ok=True)
+    if kind == "golang":
+        found = json.loads(call("go", "mod", "download", "-json", source, cwd=os.path.join(HERE, "golang")))
+        shutil.copytree(found["Dir"], raw, dirs_exist_ok=True)
+        call("chmod", "-R", "u+w", raw)
+    elif kind == "javascript":
+        archive = call("npm", "pack", "--silent", source, cwd=work, text=True).strip()
+        call("tar", "xf", os.path.join(work, archive), "-C", raw, "--strip", "1")
+    else:
+        data = urllib.request.urlopen(DEBIAN + source).read()
+        if hashlib.sha256(data).hexdigest() != digest:
+            sys.exit(f"{source}: its content is not what was pinned")
+        archive = os.path.join(work, os.path.basename(source))
+        with open(archive, "wb") as f:
+            f.write(data)
+        if source.endswith(".deb"):
+            call("dpkg-deb", "-x", archive, raw)
+        else:
+            call("tar", "xf", archive, "-C", raw, "--strip", "1")
+    keep = shutil.ignore_patterns("test*") if kind == "c" else None
+    shutil.copytree(os.path.join(raw, part), tree, ignore=keep)
+    shutil.rmtree(raw)
+    return tree
+
+
+def reference(work, kind, tree):
+    """Returns the command that prints the facts of a directory."""
+    if kind == "golang":
+        tool = os.path.join(work, "golang-reference")
+        call("go", "build", "-o", tool, ".", cwd=os.path.join(HERE, "golang"))
+        return [tool, tree]
+    if kind == "python":
+        return [PYTHON, os.path.join(HERE, "python.py"), tree]
+    if kind == "javascript":
+        modules = os.path.join(work, "node_modules")
+        if not os.path.isdir(modules):
+            call("npm", "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", work, "typescript@5.9.3")
+        os.environ["NODE_PATH"] = modules
+        return ["node", os.path.join(HERE, "javascript.js"), tree]
+    if kind == "java":
+        return ["java", "-Xmx1500m", os.path.join(HERE, "Reference.java"), tree]
+    include = call("gcc", "-print-file-name=include", text=True).strip()
+    return [PYTHON, os.path.join(HERE, "c.py"), tree, "-I" + include]
+
+
+def share(part, rest):
+    if part + rest == 0:
+        return "–"
+    digits = f"{part / (part + rest):.4f}".rstrip("0").rstrip(".")
+    return f"{digits} ({part + rest:,})"
+
+
+def row(title, results):
+    def precision(pick):
+        scores = [pick(r) or {} for r in results]
+        return share(sum(s.get("right", 0) for s in scores), sum(s.get("wrong", 0) for s in scores))
+
+    def recall(pick):
+        scores = [s for r in results for s in pick(r)]
+        return share(sum(s["found"] for s in scores), sum(s["missed"] for s in scores))
+
+    return "| " + " | ".join([
+        title,
+        precision(lambda r: r["definitions"]), recall(lambda r: [r["definitionsFound"]]),
+        precision(lambda r: r["imports"]), recall(lambda r: [r["importsFound"]]),
+        *(precision(lambda r, c=c: r["calls"].get(c)) for c in ("high", "medium", "low")),
+        recall(lambda r: [s for how, s in r["callsFound"].items() if how == "static"]),
+        recall(lambda r: [s for how, s in r["callsFound"].items() if how != "static"]),
+    ]) + " |"
+
+
+def write(rows):
+    with open(DOCS, encoding="utf-8") as f:
+        text = f.read()
+    before, rest = text.split("<!-- truth -->\n", 1)
+    _, after = rest.split("<!-- end of truth -->\n", 1)
+    head = ["Source", "definitions: precision", "recall", "imports: precision", "recall", "calls, high: precision", "medium", "low", "static calls: recall", "others: recall"]
+    table = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)] + rows
+    with open(DOCS, "w", encoding="utf-8") as f:
+        f.write(before + "<!-- truth -->\n" + "\n".join(table) + "\n<!-- end of truth -->\n" + after)
+
+
+def main():
+    agent, work = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    chosen = sys.argv[3:]
+    os.makedirs(work, exist_ok=True)
+    home = dict(os.environ, HOME=os.path.join(work, "home"))
+    os.makedirs(home["HOME"], exist_ok=True)
+    results = {}
+    for name, language, kind, source, digest, part in SOURCES:
+        if chosen and name.split()[0] not in chosen:
+            continue
+        tree = fetch(work, name, kind, source, digest, part)
+        facts = tree + ".jsonl"
+        if not os.path.exists(facts):
+            with open(facts + ".part", "wb") as f:
+                subprocess.run(reference(work, kind, tree), check=True, stdout=f)
+            os.rename(facts + ".part", facts)
+        result = json.loads(call(agent, "graph", "bench", "-C", tree, "--truth", facts, "--json", env=home))
+        results.setdefault(language, []).append((name, result))
+        print(row(name, [result]), flush=True)
+    if chosen:
+        return
+    rows = []
+    for language, list_ in results.items():
+        rows += [row(f"**{language}**", [r for _, r in list_])]
+        if len(list_) > 1:
+            rows += [row(name, [r]) for name, r in list_]
+        else:
+            rows[-1] = row(f"**{language}**: {list_[0][0]}", [list_[0][1]])
+    write(rows)
+
+
+main()
