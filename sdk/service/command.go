@@ -1,0 +1,268 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/sdk/agent"
+	"github.com/seed-009c0928/agent/sdk/host"
+)
+
+// The types of a [Command].
+const (
+	typeInput    = "input"
+	typeAnswer   = "answer"
+	typeContinue = "continue"
+	typeCompact  = "compact"
+	typeCancel   = "cancel"
+)
+
+// Check says what is wrong with a command, as a *[host.Error].
+func (c Command) Check() error {
+	switch {
+	case c.Type != typeInput && c.Type != typeAnswer && c.Type != typeContinue && c.Type != typeCompact && c.Type != typeCancel:
+		return &host.Error{Code: host.CodeInvalid, Message: fmt.Sprintf("unknown command %q: use input, answer, continue, compact or cancel", c.Type)}
+	case c.When != "" || c.Work != "":
+		return &host.Error{Code: host.CodeInvalid, Message: "when and work: leave them out; inputs are processed in order"}
+	case c.Type == typeInput:
+		return c.Command.Check()
+	}
+	return nil
+}
+
+// carryOut carries out a command, or what is left of it. When it returns without an
+// error, the result is in the log, and the entry says what the session is doing.
+func (t *turn) carryOut(ctx context.Context, c Command, behind []Command) error {
+	s, done, err := t.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	now := s.Now()
+	_, cancelled := cancelIn(behind)
+	switch {
+	case t.log.has(c.ID):
+	case cancelled && c.Type == typeInput && now.State == core.StateIdle: // it does not begin
+		err = t.log.result(ctx, t.id, event.Result{Run: c.ID, Outcome: string(core.StopCancelled)}, s)
+	default:
+		err = t.process(ctx, s, c)
+		now = s.Now()
+	}
+	if err != nil {
+		return err
+	}
+	t.session.Questions = now.Questions
+	if now.State == core.StateClosed {
+		return t.update(ctx, StateFailed)
+	}
+	return t.update(ctx, State(now.State))
+}
+
+// open opens the session on this machine, and ends it with the lease.
+func (t *turn) open(ctx context.Context) (s *host.Session, done func(), err error) {
+	engine := t.worker.opts.Engine
+	base := agent.SessionOptions{
+		ID: t.id, Journal: t.log, Store: engine.Store(t.tenant, t.id), Asker: parking{}, Hooks: core.Hooks{BeforeTool: t.hold.beforeTool},
+		OpenSubagent: func(ctx context.Context, id string) (core.Journal, core.ContextStore, error) {
+			id = t.id + "/" + id
+			j, err := engine.Journal(ctx, t.tenant, id)
+			return j, engine.Store(t.tenant, id), err
+		},
+	}
+	h := host.New("", func(ctx context.Context, _ host.Open, _ core.Asker) (host.Opened, error) {
+		opened, err := t.worker.opts.Open(ctx, t.session, base)
+		if err == nil && opened.Session == nil {
+			err = errors.New("the opener returned no session")
+		}
+		return opened, err
+	})
+	if s, err = h.Open(ctx, host.Open{ID: t.id}); err != nil {
+		return nil, nil, err
+	}
+	var showing sync.WaitGroup
+	showing.Go(func() { t.show(ctx, s) })
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
+	return s, func() {
+		stop()
+		if err := h.Close(); err != nil {
+			t.worker.opts.Logger.WarnContext(ctx, "the session was not closed well", "session", t.id, "tenant", t.tenant, "error", err)
+		}
+		showing.Wait()
+	}, nil
+}
+
+// show sends the deltas of a session to those who watch, until it is closed.
+func (t *turn) show(ctx context.Context, s *host.Session) {
+	var kept event.Seq
+	for e, err := range s.Events(context.WithoutCancel(ctx), s.Past()) {
+		switch {
+		case err != nil:
+			return
+		case e.IsDelta():
+			_ = t.worker.opts.Engine.Show(ctx, t.tenant, t.id, e, kept) // it may be missing
+		default:
+			kept = e.Seq
+		}
+	}
+}
+
+// process runs a command until its result is in the log.
+func (t *turn) process(ctx context.Context, s *host.Session, c Command) error {
+	run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	var following sync.WaitGroup
+	defer following.Wait()
+	following.Go(func() { t.follow(run, c.Number, cancel) })
+	out, err := s.Run(run, t.hostCommand(s, c))
+	cancel(nil)
+	switch {
+	case t.log.has(c.ID):
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case t.log.failure() != nil:
+		return t.log.failure()
+	}
+	// The command was refused, or the session ended with an error of the model.
+	if err == nil {
+		err = fmt.Errorf("the session ended: %s", out.Stop)
+	}
+	t.session.Error = err.Error()
+	return t.log.result(ctx, t.id, event.Result{Run: c.ID, Outcome: string(core.StopError), Error: new(event.ErrorOf(err))}, s)
+}
+
+// hostCommand is the command for the session. An answer that is recorded already, by a
+// worker that died, leaves the session to be continued.
+func (t *turn) hostCommand(s *host.Session, c Command) host.Command {
+	h := c.Command
+	h.Run, h.InputID = c.ID, c.ID
+	now := s.Now()
+	waits := now.State == core.StateUnfinished || now.State == core.StateParked && len(now.Questions) == 0
+	if c.Type == typeAnswer && waits && t.log.has(answerTo+c.Question) {
+		return host.Command{Type: typeContinue, Run: c.ID}
+	}
+	return h
+}
+
+// follow cancels a run when a cancel was sent behind its command.
+func (t *turn) follow(ctx context.Context, number uint64, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(t.hold.lease.Term() / 4) // what was sent may be missed
+	defer tick.Stop()
+	for {
+		list, err := t.worker.opts.Engine.Commands(ctx, t.tenant, t.id)
+		if err != nil && ctx.Err() == nil {
+			t.worker.opts.Logger.WarnContext(ctx, "commands cannot be read", "session", t.id, "tenant", t.tenant, "error", err)
+		}
+		list = slices.DeleteFunc(list, func(c Command) bool { return c.Number <= number })
+		if reason, found := cancelIn(list); found {
+			cancel(errors.New(reason))
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.hold.lease.Sent():
+		case <-tick.C:
+		}
+	}
+}
+
+// cancelIn returns the reason of a cancel among commands.
+func cancelIn(commands []Command) (reason string, found bool) {
+	i := slices.IndexFunc(commands, func(c Command) bool { return c.Type == typeCancel })
+	if i < 0 {
+		return "", false
+	}
+	return cmp.Or(commands[i].Reason, "cancelled by the user"), true
+}
+
+// parking is an asker that waits for nobody: the answer comes as a command.
+type parking struct{}
+
+// Ask implements [core.Asker].
+func (parking) Ask(context.Context, core.Question) (core.Answer, error) {
+	return core.Answer{}, core.ErrParked
+}
+
+// sessionLog is a journal that knows which commands have results, and why it failed.
+type sessionLog struct {
+	core.Journal
+
+	mu      sync.Mutex
+	settled map[string]bool // commands with a result, and questions with an answer
+	last    event.Seq
+	err     error
+}
+
+func (l *sessionLog) see(e event.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = max(l.last, e.Seq)
+	switch b := e.Body.(type) {
+	case event.Result:
+		l.settled[b.Run] = true
+	case event.Answer:
+		l.settled[answerTo+b.QID] = true
+	}
+}
+
+// answerTo and a question is the answer to it. It is no ID of a command.
+const answerTo = "answer "
+
+// has reports whether the log has the result of a command, or an answer.
+func (l *sessionLog) has(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.settled[id]
+}
+
+func (l *sessionLog) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Append implements [core.Journal].
+func (l *sessionLog) Append(ctx context.Context, e event.Event) error {
+	err := l.Journal.Append(ctx, e)
+	if err == nil {
+		l.see(e)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.err = err
+	return err
+}
+
+// Replay implements [core.Journal].
+func (l *sessionLog) Replay(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for e, err := range l.Journal.Replay(ctx, after) {
+			if err == nil {
+				l.see(e)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// result closes the session and records a result that it has not recorded.
+func (l *sessionLog) result(ctx context.Context, id string, r event.Result, s *host.Session) error {
+	if err := s.Close(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	seq := l.last + 1
+	l.mu.Unlock()
+	return l.Append(ctx, event.Event{V: event.Version, Seq: seq, Time: time.Now(), Session: id, Body: r})
+}

@@ -1,0 +1,117 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/sdk/host"
+)
+
+// State is what a session is doing: a [core.State], or one of those below.
+type State string
+
+// The states of a session beside those in [core.State].
+const (
+	StateQueued  State = "queued"  // no worker has had it yet
+	StateRunning State = "running" // a worker has it, or had it when it died
+	StateFailed  State = "failed"  // see [Session].Error; another input continues it
+)
+
+// Session is what is known of a session without its log.
+type Session struct {
+	Tenant  string            `json:"tenant"`
+	ID      string            `json:"id"`
+	Title   string            `json:"title,omitempty"`
+	Labels  map[string]string `json:"labels,omitempty"`
+	Spec    json.RawMessage   `json:"spec,omitempty"` // for the [Opener]
+	Created time.Time         `json:"created"`
+
+	State     State            `json:"state"`
+	Updated   time.Time        `json:"updated"`
+	Questions []event.Question `json:"questions,omitempty"` // that it is parked with
+	Error     string           `json:"error,omitempty"`     // why it failed, or is tried again
+
+	Revision uint64 `json:"-"` // of this entry
+}
+
+// Command is a [host.Command] for a session: an input, an answer, a continue, a compact
+// or a cancel. Its result has the command's ID as its run.
+type Command struct {
+	// ID identifies the command: of several with the same ID, one is carried out.
+	ID string `json:"id"`
+	host.Command
+	Number uint64 `json:"-"` // commands of a session are carried out in this order
+}
+
+// Record is an event of a session, for who watches.
+type Record struct {
+	// Cursor is where to continue to watch behind this record. That of a delta is 0: it
+	// is not kept, and may be missing.
+	Cursor uint64
+	Event  event.Event
+}
+
+// Engine keeps sessions, by tenant and ID. It is safe for concurrent use. The ID of a
+// subagent's log is that of its session, a slash, and the subagent's own.
+type Engine interface {
+	// Create adds a session; [fs.ErrExist] if there is one.
+	Create(ctx context.Context, s Session) error
+	// Get returns a session; [fs.ErrNotExist] without one.
+	Get(ctx context.Context, tenant, id string) (Session, error)
+	// Update replaces what is known of a session, and sets the new revision. The error
+	// is [core.ErrFenced] if that has changed since s was read, or the session was deleted.
+	Update(ctx context.Context, s *Session) error
+	// List returns a tenant's sessions with lower IDs than before, if that is set, the
+	// highest first.
+	List(ctx context.Context, tenant, before string, limit int) ([]Session, error)
+	// Delete deletes a session with its log, outputs and commands. A writer of it is fenced.
+	Delete(ctx context.Context, tenant, id string) error
+
+	// Journal opens the log, new or not, and takes it over: former owners are fenced.
+	Journal(ctx context.Context, tenant, id string) (core.Journal, error)
+	// Store returns the store of the session's outputs.
+	Store(tenant, id string) core.ContextStore
+	// Watch yields the records behind a cursor, past and future, until ctx is done, with
+	// the deltas of [Engine.Show] in between. Cursor 0 is the beginning.
+	Watch(ctx context.Context, tenant, id string, cursor uint64) iter.Seq2[Record, error]
+	// Show sends a delta to those who watch, if any, behind the event with the number
+	// after, which is in the log.
+	Show(ctx context.Context, tenant, id string, delta event.Event, after event.Seq) error
+
+	// Send keeps a command until it is removed, and gives the session to a worker.
+	Send(ctx context.Context, tenant, id string, c Command) error
+	// Commands returns the commands that were sent and not removed, in order.
+	Commands(ctx context.Context, tenant, id string) ([]Command, error)
+	// Remove removes a session's commands up to a number.
+	Remove(ctx context.Context, tenant, id string, number uint64) error
+	// Take waits for a session that has work and that no worker has.
+	Take(ctx context.Context) (Lease, error)
+	// Wake gives sessions that have commands to workers, also when the process that was to
+	// do so died. Workers call it now and then.
+	Wake(ctx context.Context) error
+}
+
+// Lease is a session that a worker has, for a time. It is safe for concurrent use.
+type Lease interface {
+	Session() (tenant, id string)
+	// Tries is how often workers let go of the session since it last had no work.
+	Tries() int
+	// Term is the time that the lease lasts from when it was taken or renewed.
+	Term() time.Duration
+	// Renew extends the lease, and must not be called when it is over: another worker
+	// may have the session.
+	Renew(ctx context.Context) error
+	// Sent receives when commands were sent. It may miss some.
+	Sent() <-chan struct{}
+	// Done ends the lease of a session without work. Like Release it must not be called
+	// by a worker that was fenced.
+	Done(ctx context.Context) error
+	// Release ends the lease, and lets another worker have the session after a while.
+	Release(ctx context.Context, after time.Duration) error
+	// Close frees what belongs to the lease in this process.
+	Close()
+}
