@@ -103,3 +103,28 @@ func anchorsOf(t *testing.T, page string) map[string]bool {
 	}
 	return anchors
 }
+
+// TestPartsOfExamples compares the Go code on pages with the tested file that a
+// comment before it names.
+func TestPartsOfExamples(t *testing.T) {
+	part := regexp.MustCompile("(?ms)^<!-- part of: (\\S+) -->\n```go\n(.*?)^```")
+	parts := 0
+	for _, page := range pages(t) {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range part.FindAllStringSubmatch(strings.ReplaceAll(string(data), "\r", ""), -1) {
+			parts++
+			source, err := os.ReadFile(filepath.Join(docs(".."), m[1]))
+			if err != nil {
+				t.Errorf("%s: %v", page, err)
+			} else if !strings.Contains(strings.ReplaceAll(string(source), "\r", ""), m[2]) {
+				t.Errorf("%s: this is no longer a part of %s:\n%s", page, m[1], m[2])
+			}
+		}
+	}
+	if parts < 4 { // else they are not recognised
+		t.Errorf("found %d parts", parts)
+	}
+}
