@@ -105,7 +105,7 @@ func TestArgumentsThatAct(t *testing.T) {
 
 func TestRuleArgumentsPage(t *testing.T) {
 	const page = "../docs/rule-arguments.md"
-	want := permissions.RuleArguments()
+	want := permissions.RuleArguments() + "\nNext: [the sandbox](sandbox.md)\n"
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

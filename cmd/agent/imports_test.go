@@ -223,6 +223,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/display":         {"core/event", "core/changes", "core/invisible"},
 	"cmd/agent/internal/vt":              {},
 	"cmd/agent/internal/bench":           {"core/model/...", "core/model/modeltest"},
+	"cmd/agent/internal/packaging":       {"cmd/agent/internal/cmd/root"},
 	"cmd/agent/internal/bench/yardstick": {},
 }
 

@@ -36,7 +36,8 @@ func document() string {
 		"Generated from `core/sensitive`. Letter case does not matter, `*` is any characters in a name, and a path includes everything\n" +
 		"below it. [permissions.md](permissions.md) says what the policy does with them, [sandbox.md](sandbox.md) what the sandbox hides.\n\n" +
 		"## Secrets\n\nEvery access to them, except to their names, asks. Sandboxes hide them.\n\n" + rows(sensitive.Secret) +
-		"\n## Protected from writes\n\nPrograms run, load or obey them later. Writing, deleting and replacing them asks.\n\n" + rows(sensitive.Protected)
+		"\n## Protected from writes\n\nPrograms run, load or obey them later. Writing, deleting and replacing them asks.\n\n" + rows(sensitive.Protected) +
+		"\nNext: [skills](skills.md)\n"
 }
 
 // rows returns the table of a class: a row for the entries with the same reason.

@@ -40,6 +40,7 @@ func page() []byte {
 			b.WriteString(f.row())
 		}
 	}
+	b.WriteString("\nNext: [model providers](providers.md)\n")
 	return []byte(b.String())
 }
 

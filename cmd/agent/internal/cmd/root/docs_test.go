@@ -98,6 +98,7 @@ func commandDocs() string {
 	for _, cmd := range all {
 		commandSection(&b, cmd, common)
 	}
+	b.WriteString("\nNext: [configuration](configuration.md)\n")
 	return b.String()
 }
 

@@ -122,3 +122,6 @@ func runRoot(cmd *cobra.Command, o *run.Options, args []string) error {
 	}
 	return cmdutil.UnknownCommand(cmd, args[0], fmt.Sprintf("to run it as a prompt: agent exec %q", args[0]))
 }
+
+// Tree returns the whole command tree, for man pages and completions.
+func Tree() *cobra.Command { return newCmd(&cmdutil.IO{}, "") }
