@@ -32,7 +32,7 @@ type node struct {
 	spent   model.Usage // with its subagents
 	own     int         // tokens, without them
 	cost    float64     // of its subagents, not yet added to its own
-	onChild func(*core.Session)
+	seen    *followers  // shared by the tree
 	parent  *node
 	session *core.Session // nil until it is open
 	// children are the open subagents.
@@ -195,7 +195,7 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	}
 	parent.mu.Lock()
 	cfg, host := parent.cfg, parent.cfg.Cost
-	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, toolEnv: parent.toolEnv, ephemeral: parent.ephemeral, openRecord: parent.openRecord, ceiling: req.MaxTokens}
+	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, seen: parent.seen, toolEnv: parent.toolEnv, ephemeral: parent.ephemeral, openRecord: parent.openRecord, ceiling: req.MaxTokens}
 	parent.mu.Unlock()
 
 	if cfg.ID = req.Session; cfg.ID == "" {
@@ -250,14 +250,11 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 func (a *Agent) begin(child *node, s *core.Session) {
 	child.hooks.Attach(s)
 	child.began = time.Now()
-	child.open(s)
+	child.seen.begin(child, s)
 	a.report(s)
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.nodes[s.ID()] = child
-	a.mu.Unlock()
-	if child.onChild != nil {
-		child.onChild(s)
-	}
 }
 
 // openChild opens the session of a subagent, and what closes its journal.
