@@ -411,7 +411,7 @@ func (s *Session) Start(ctx context.Context, in core.Input) (work func() (core.O
 			s.agent.subagents.Revive(ctx, s.ID())
 		}
 		out, err := run()
-		out, err = s.refused(ctx, out, err)
+		out, err = s.refused(ctx, s.node.settled(out), err)
 		s.node.adjust("", "")
 		switch {
 		case errors.Is(err, core.ErrDetached): // Detach forgets it when its subagents are detached

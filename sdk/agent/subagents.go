@@ -31,6 +31,7 @@ type node struct {
 	path    []string
 	spent   model.Usage // with its subagents
 	own     int         // tokens, without them
+	beside  model.Usage // of calls beside its loop, not yet in an outcome
 	cost    float64     // of its subagents, not yet added to its own
 	seen    *followers  // shared by the tree
 	parent  *node
@@ -365,6 +366,7 @@ func (c *childSession) Submit(ctx context.Context, in core.Input) (core.Outcome,
 	noted.Note(ctx, event.SubagentStart{Name: c.name, Path: c.node.path, Child: c.ID(), Kind: c.kind, Model: name, Input: in.Content.Text(), InputID: in.ID})
 	c.agent.subagents.Revive(ctx, c.ID())
 	out, err := c.Session.Submit(ctx, in)
+	out = c.node.settled(out)
 	if errors.Is(err, core.ErrDetached) {
 		return out, err // it has not ended
 	}
