@@ -17,8 +17,9 @@ import (
 var ErrNonInteractive = errors.New("the session is non-interactive: no user can answer")
 
 // ErrParked is returned by an [Asker] for a question that outlives the run: Submit
-// returns [StopParked], and the call continues when the question is answered. For a
-// question that is not about a call of the session itself it is ErrNonInteractive.
+// returns [StopParked], and the call continues when the question is answered. If a tool
+// asks, it must be read-only: it runs again then, and gets the answer. For other
+// questions, such as those of subagents, it is ErrNonInteractive.
 var ErrParked = errors.New("the question is parked until it is answered")
 
 // Ask puts a question to the user. It makes a session the Asker of its subagents.
@@ -67,7 +68,7 @@ func (s *Session) ask(ctx context.Context, call string, q Question) (Answer, err
 
 // answered records an answer.
 func (s *Session) answered(ctx context.Context, call string, q *Question, a Answer, withdrawn bool) {
-	body := event.Answer{QID: q.ID, Choice: string(a.Choice), Rules: q.accepted(a).Rules, Reason: a.Reason, Args: string(a.Args), Withdrawn: withdrawn}
+	body := event.Answer{QID: q.ID, Choice: string(a.Choice), Rules: q.accepted(a).Rules, Reason: a.Reason, Args: string(a.Args), Values: a.Values, Withdrawn: withdrawn}
 	logged := body
 	if len(a.Args) > 0 {
 		logged.Args = s.loggedArgs(ctx, s.snapshot(ctx), model.ToolCall{ID: call, Name: q.Tool, Args: body.Args})
@@ -78,7 +79,7 @@ func (s *Session) answered(ctx context.Context, call string, q *Question, a Answ
 // answer is an answer as it was recorded.
 func (q *Question) answer(a *event.Answer) Answer {
 	offer := slices.IndexFunc(q.Offers, func(o Offer) bool { return slices.Equal(o.Rules, a.Rules) })
-	return Answer{Choice: Choice(a.Choice), Offer: max(offer, 0), Reason: a.Reason, Args: json.RawMessage(a.Args)}
+	return Answer{Choice: Choice(a.Choice), Offer: max(offer, 0), Reason: a.Reason, Args: json.RawMessage(a.Args), Values: a.Values}
 }
 
 // Pending returns the questions without an answer: those that the [Asker] is being

@@ -79,7 +79,7 @@ func (s *Session) settleOpenCalls(ctx context.Context) {
 		if !waits {
 			action = s.onOpenCall(ctx, open)
 		}
-		parked = parked || waits || action == AskCall && len(asked.Open()) > 0
+		parked = parked || waits || action == AskCall && len(asked.Open()) > 0 || action == RerunCall && asked.Waits(c.ID)
 		switch {
 		case action == CancelCall:
 			s.record(ctx, c, Fail(CodeCancelled, wording.Interrupted(open.Started)), nil, 0)

@@ -186,10 +186,11 @@ func TestParkedCallsWithoutTheirSecrets(t *testing.T) {
 	}
 }
 
-// TestQuestionsOfToolsAreNotParked: a running tool cannot wait.
+// TestQuestionsOfToolsAreNotParked: a running tool cannot wait, and one that may have
+// changed something cannot run again.
 func TestQuestionsOfToolsAreNotParked(t *testing.T) {
 	var got error
-	asks := tool("asks", func(ctx context.Context, c *core.Call, _ note) (core.Result, error) {
+	asks := core.NewTool(core.ToolDefinition{Name: "asks"}, nil, func(ctx context.Context, c *core.Call, _ note) (core.Result, error) {
 		_, got = c.Ask(ctx, core.Question{Kind: core.QuestionConfirm, Title: "Sure?"})
 		return core.TextResult("asked"), nil
 	})
@@ -222,5 +223,84 @@ func TestParkedRequestIsTheSame(t *testing.T) {
 	answerAll(t, second.Session, core.ChoiceOnce)
 	if a, b := send(live), send(second); a != b {
 		t.Errorf("after a park the model gets\n%s\ninstead of\n%s", b, a)
+	}
+}
+
+// formTool is a read-only tool that asks with a form.
+func formTool(ran *int) core.Tool {
+	return core.NewTool(core.ToolDefinition{Name: "form", ReadOnly: true}, nil, func(ctx context.Context, c *core.Call, _ struct{}) (core.Result, error) {
+		*ran++
+		a, err := c.Ask(ctx, core.Question{Kind: core.QuestionForm, Title: "Which?", Schema: json.RawMessage(`{"type":"object"}`)})
+		return core.TextResult("chosen: " + string(a.Values)), err
+	})
+}
+
+// TestToolQuestionSurvivesEveryKill: the question of a tool stays open when the process ends, and its
+// answer is used by the tool when it runs again, also if it came before a kill.
+func TestToolQuestionSurvivesEveryKill(t *testing.T) {
+	turns := []coretest.Turn{coretest.CallTools(call("form", "{}")), coretest.Say("Done.")}
+	ran := 0
+	with := func(j core.Journal, asker core.Asker) func(*core.Config) {
+		return func(c *core.Config) {
+			c.Tools, c.Asker = core.StaticTools(formTool(&ran)), asker
+			if j != nil {
+				c.Journal = j
+			}
+		}
+	}
+	whole := newRig(t, with(nil, parker{}), turns...)
+	if out := whole.submit(t, "go"); out.Stop != core.StopParked || len(whole.Pending()) != 1 {
+		t.Fatalf("outcome %+v, pending %+v", out, whole.Pending())
+	}
+	values := core.Answer{Choice: core.ChoiceYes, Values: json.RawMessage(`{"answer":"blue"}`)}
+	if err := whole.Answer(t.Context(), whole.Pending()[0].QID, values); err != nil {
+		t.Fatal(err)
+	}
+	if out := whole.submit(t, ""); out.Text != "Done." {
+		t.Fatalf("outcome %+v", out)
+	}
+	whole.ended(t)
+	lines := whole.journal.Lines()
+	for n := range lines {
+		j, asked, answered, done := &coretest.MemoryJournal{}, 0, false, false
+		for e := range whole.journal.Replay(t.Context(), 0) {
+			if len(j.Lines()) > n {
+				break
+			}
+			if err := j.Append(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+			switch e.Body.(type) {
+			case event.Answer:
+				answered = true
+			case event.ToolResult:
+				done = true
+			case event.Message:
+				asked++
+			}
+		}
+		if asked == 0 {
+			continue
+		}
+		questions := 0
+		asker := coretest.Asker(func(context.Context, core.Question) (core.Answer, error) {
+			questions++
+			return values, nil
+		})
+		ran = 0
+		again := newRig(t, with(j, asker), turns[1])
+		for _, q := range again.Pending() {
+			if again.State() != core.StateParked {
+				t.Errorf("after record %d: state %s with the question %s", n+1, again.State(), q.QID)
+			}
+		}
+		again.submit(t, "")
+		want := map[bool]int{true: 0, false: 1}
+		if questions != want[answered] || ran != want[done] {
+			t.Errorf("after record %d (%s): asked %d times, ran %d times", n+1, lines[n], questions, ran)
+		}
+		if got := results(again.model.Requests()[0]); asked == 1 && (len(got) != 1 || got[0].Content.Text() != `chosen: {"answer":"blue"}`) {
+			t.Errorf("after record %d: the model got %+v", n+1, got)
+		}
 	}
 }

@@ -176,10 +176,7 @@ func (s *Session) prepare(r *run, snapshot *Snapshot, call model.ToolCall) *pend
 		return fail(CodeNotFound, "Unknown tool: %s. Available tools: %v.", c.call.Name, snapshot.Names())
 	}
 	c.entry = entry
-	args := c.call.Args
-	if args == "" {
-		args = "{}" // some models send nothing for a tool without arguments
-	}
+	args := cmp.Or(c.call.Args, "{}") // some models send nothing for a tool without arguments
 	corrected, notes, err := entry.Coerce(json.RawMessage(args))
 	if err != nil {
 		return fail(CodeValidation, "Invalid arguments for tool: %s: %v. Correct the arguments and call it again.", c.call.Name, err)
@@ -257,6 +254,9 @@ func (s *Session) runTool(r *run, c *pending) Result {
 		after := s.watch(ctx, c)
 		c.tool.Interrupt = r.soft.Done()
 		res, out = s.execute(ctx, c)
+		if c.parked = s.conversation.Questions.Waits(c.call.ID); c.parked {
+			return res // the tool runs again when its question is answered
+		}
 		changes = after(context.WithoutCancel(ctx))
 	}
 	if len(c.notes) > 0 {
@@ -302,11 +302,15 @@ func (s *Session) execute(ctx context.Context, c *pending) (Result, *event.Outpu
 	c.tool.Progress = func(p Progress) {
 		s.emit(ctx, c.call.ID, event.ToolProgress{Done: p.Done, Total: p.Total, Message: p.Message})
 	}
+	call := "" // of the question, if the call can run again with its answer
+	if def.ReadOnly {
+		call = c.call.ID
+	}
 	c.tool.Ask = func(ctx context.Context, q Question) (Answer, error) {
 		timer.Pause()
 		defer timer.Resume()
 		q.Tool = c.call.Name
-		return s.Ask(ctx, q)
+		return s.ask(ctx, call, q)
 	}
 	res := s.runIsolated(timer.Context(), c)
 	c.waited += timer.Paused()

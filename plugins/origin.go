@@ -221,7 +221,7 @@ func (o *linked) stamp() string {
 			}
 		}
 	}
-	return spec + stampOf(o.files...) + SourceStamp(o.dir, "")
+	return spec + stampOf(o.files...) + SourceStamp(o.dir, nil)
 }
 
 func (o *linked) load(context.Context) (loaded, error) {

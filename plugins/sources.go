@@ -22,8 +22,8 @@ var packages = []string{"node_modules", "__pycache__", "target"}
 
 // SourceStamp returns a text that changes when a file is added to the folder of a
 // plugin, removed or edited. Hidden files, those that its .gitignore names, installed
-// packages and the excepted file do not count, nor does anything beyond 2,000 files.
-func SourceStamp(dir, except string) string {
+// packages and the excepted files do not count, nor does anything beyond 2,000 files.
+func SourceStamp(dir string, except func(path string, info fs.FileInfo) bool) string {
 	var levels []gitignore.Level
 	if text, err := os.ReadFile(filepath.Join(dir, ".gitignore")); err == nil {
 		levels = append(levels, gitignore.Level{Rules: gitignore.Parse(string(text))})
@@ -43,7 +43,7 @@ func SourceStamp(dir, except string) string {
 			}
 			return nil
 		}
-		if info, err := e.Info(); err == nil && !e.IsDir() && path != except {
+		if info, err := e.Info(); err == nil && !e.IsDir() && (except == nil || !except(path, info)) {
 			fmt.Fprintf(sum, "%s:%d:%d;", rel, info.Size(), info.ModTime().UnixNano())
 		}
 		return nil

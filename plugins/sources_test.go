@@ -21,22 +21,22 @@ func TestSourceStamp(t *testing.T) {
 	write(".gitignore", "/weather\n*.log\n")
 	write("plugin.py", "1")
 	for _, name := range []string{"weather", "a.log", ".git/index", "node_modules/x/index.js", "sub/__pycache__/x.pyc"} {
-		before := SourceStamp(dir, "")
-		if write(name, "new"); SourceStamp(dir, "") != before {
+		before := SourceStamp(dir, nil)
+		if write(name, "new"); SourceStamp(dir, nil) != before {
 			t.Errorf("%s counts as a source", name)
 		}
 	}
 	for _, name := range []string{"plugin.py", "lib/more.py", "lib/more.py"} {
-		before := SourceStamp(dir, "")
-		if write(name, before); SourceStamp(dir, "") == before {
+		before := SourceStamp(dir, nil)
+		if write(name, before); SourceStamp(dir, nil) == before {
 			t.Errorf("a change of %s was missed", name)
 		}
 	}
-	before := SourceStamp(dir, "")
+	before := SourceStamp(dir, nil)
 	if err := os.RemoveAll(filepath.Join(dir, "lib")); err != nil {
 		t.Fatal(err)
 	}
-	if SourceStamp(dir, "") == before {
+	if SourceStamp(dir, nil) == before {
 		t.Error("a removed file was missed")
 	}
 }

@@ -250,12 +250,14 @@ type Offer struct {
 
 // Answer ends a Question.
 type Answer struct {
-	QID       string   `json:"qid"`
-	Choice    string   `json:"choice,omitempty"`
-	Rules     []string `json:"rules,omitempty"` // of the offer that was accepted
-	Reason    string   `json:"reason,omitempty"`
-	Args      string   `json:"args,omitempty"`      // with which the user replaced those of the call
-	Withdrawn bool     `json:"withdrawn,omitempty"` // cancelled without an answer
+	QID    string   `json:"qid"`
+	Choice string   `json:"choice,omitempty"`
+	Rules  []string `json:"rules,omitempty"` // of the offer that was accepted
+	Reason string   `json:"reason,omitempty"`
+	Args   string   `json:"args,omitempty"` // with which the user replaced those of the call
+	// Values are those of a form.
+	Values    json.RawMessage `json:"values,omitempty"`
+	Withdrawn bool            `json:"withdrawn,omitempty"` // cancelled without an answer
 }
 
 // Access is one thing that a tool call would do.

@@ -302,6 +302,35 @@ func define(src Source, event Event, matcher string, raw json.RawMessage, gemini
 	return d
 }
 
+// CheckRules finds wrong rules in "if", with check. What is left are the hooks that can be
+// used, as with [Parse]: a guard with a wrong rule denies.
+func CheckRules(defs []Definition, check func(rule string) error) (left []Definition, problems []Problem) {
+	for _, d := range defs {
+		if err := d.checkRule(check); err != nil {
+			text := err.Error()
+			if d.broken = err; d.Event.Guards() {
+				text += "; until it is corrected, the hook denies every call that its matcher matches"
+			}
+			problems = append(problems, Problem{d.Source, string(d.Event), text})
+			if !d.Event.Guards() {
+				continue
+			}
+		}
+		left = append(left, d)
+	}
+	return left, problems
+}
+
+func (d *Definition) checkRule(check func(rule string) error) error {
+	if d.Handler.If == "" || d.broken != nil || !d.Event.aboutTool() {
+		return nil
+	}
+	if err := check(d.Handler.If); err != nil {
+		return fmt.Errorf("the rule of \"if\" is invalid: %w", err)
+	}
+	return nil
+}
+
 // compile reads the matcher.
 func (d *Definition) compile() {
 	d.matches = func([]string) bool { return true }

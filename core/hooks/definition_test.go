@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -70,6 +71,14 @@ func TestMatcher(t *testing.T) {
 		{"^(?!mcp__).*$", "Bash", true},
 		{"^(?!mcp__).*$", "mcp__x__y", false},
 		{"bash", "Bash", false},
+		{" * ", "Bash", true},
+		{"|", "Bash", false},
+		{"Bash||", "Bash", true},
+		{"mcp__größe__.*", "mcp__größe__messen", true},
+		{"größe", "größe", true},
+		{"^Bａsh$", "Bash", false}, // a wide letter
+		{".", "", false},
+		{`^(a+)+$`, strings.Repeat("a", 60) + "!", true}, // takes for ever, and a guard must not be lost
 	}
 	for _, tt := range tests {
 		is, err := compileMatcher(tt.matcher)
@@ -79,6 +88,33 @@ func TestMatcher(t *testing.T) {
 		if got := is([]string{tt.name}); got != tt.want {
 			t.Errorf("%q matches %q = %v, want %v", tt.matcher, tt.name, got, tt.want)
 		}
+	}
+}
+
+// TestCheckRules: a wrong rule of "if" is a problem, and a guard that has one stays.
+func TestCheckRules(t *testing.T) {
+	t.Parallel()
+	hook := `[{"hooks": [{"type": "command", "command": "a", "if": "wrong"}, {"type": "command", "command": "b", "if": "right"}]}]`
+	defs, _, err := Parse(Source{Name: "test"}, []byte(`{"PreToolUse": `+hook+`, "PostToolUse": `+hook+`, "Stop": `+hook+`}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, problems := CheckRules(defs, func(rule string) error {
+		if rule == "wrong" {
+			return errors.New("no rule")
+		}
+		return nil
+	})
+	if len(left) != 5 || len(problems) != 2 {
+		t.Fatalf("left %d, problems %v", len(left), problems)
+	}
+	for _, d := range left {
+		if (d.broken != nil) != (d.Event == PreToolUse && d.Handler.Command == "a") {
+			t.Errorf("%s %s: %v", d.Event, d.Handler.Command, d.broken)
+		}
+	}
+	if !strings.Contains(problems[1].String(), "denies every call") {
+		t.Errorf("problem %q", problems[1])
 	}
 }
 

@@ -3,9 +3,14 @@ package hooks
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dlclark/regexp2/v2"
 )
+
+// matchTime is how long a regular expression may take. One that takes longer matches, as a
+// guard must not be lost.
+const matchTime = 100 * time.Millisecond
 
 // compileMatcher returns what tests a matcher. Empty and "*" match all; a matcher of
 // letters, digits, _, -, spaces, commas and bars is a list of names; all others are
@@ -27,6 +32,7 @@ func compileMatcher(text string) (func(names []string) bool, error) {
 	if err != nil {
 		return nil, err
 	}
+	re.MatchTimeout = matchTime
 	return func(names []string) bool {
 		return slices.ContainsFunc(names, func(n string) bool {
 			ok, err := re.MatchString(n)

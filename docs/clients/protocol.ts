@@ -369,6 +369,7 @@ export type Event = {
     qid: string;
     reason?: string;
     rules?: Array<string>;
+    values?: unknown;
     withdrawn?: boolean;
   }
   | {

@@ -171,7 +171,8 @@ type SessionOptions struct {
 	// ToolEnv returns the view of the environment that tools get, such as one with the
 	// files as an editor has them; nil = the environment. Subagents have it, too.
 	ToolEnv func(core.Environment) core.Environment
-	// OnSubagent is called with every subagent of the session before it starts.
+	// OnSubagent is called with every subagent of the session before it starts; see also
+	// [Session.Subagents].
 	OnSubagent func(*core.Session)
 	// Cost returns the price of a model call in USD; false if unknown.
 	Cost func(provider, model string, u model.Usage) (float64, bool)
@@ -410,7 +411,7 @@ func (s *Session) Start(ctx context.Context, in core.Input) (work func() (core.O
 			s.agent.subagents.Revive(ctx, s.ID())
 		}
 		out, err := run()
-		out, err = s.refused(ctx, out, err)
+		out, err = s.refused(ctx, s.node.settled(out), err)
 		s.node.adjust("", "")
 		switch {
 		case errors.Is(err, core.ErrDetached): // Detach forgets it when its subagents are detached
@@ -500,7 +501,7 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, node: &node{onChild: opts.OnSubagent, toolEnv: opts.ToolEnv, ephemeral: opts.Ephemeral || opts.Journal != nil, openRecord: opts.OpenSubagent}}
+	s := &Session{tools: &view{base: a.tools, profile: cfg.Profile.Name}, agent: a, node: &node{seen: newFollowers(opts.OnSubagent), toolEnv: opts.ToolEnv, ephemeral: opts.Ephemeral || opts.Journal != nil, openRecord: opts.OpenSubagent}}
 	a.addSources(&cfg, s)
 	s.search = a.searching(s.tools, &cfg)
 	cfg.Tools = s.search

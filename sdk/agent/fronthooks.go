@@ -25,6 +25,13 @@ type frontHooks struct {
 	past func() []*skills.Skill
 }
 
+// ParseHooks is [hooks.Parse] that checks the rules of "if", too.
+func ParseHooks(src hooks.Source, data []byte) ([]hooks.Definition, []hooks.Problem, error) {
+	defs, problems, err := hooks.Parse(src, data)
+	defs, more := hooks.CheckRules(defs, CheckHookRule)
+	return defs, append(problems, more...), err
+}
+
 // SkillHooks returns the hooks in the front matter of a skill.
 func SkillHooks(s *skills.Skill) ([]hooks.Definition, []hooks.Problem, error) {
 	return skillHooks(s, "")
@@ -48,7 +55,7 @@ func skillHooks(s *skills.Skill, kind string) ([]hooks.Definition, []hooks.Probl
 	if data := s.HookVars["CLAUDE_PLUGIN_DATA"]; data != "" {
 		src.Write = []string{data}
 	}
-	return hooks.Parse(src, []byte(s.Hooks))
+	return ParseHooks(src, []byte(s.Hooks))
 }
 
 // TypeHooks returns the hooks in the front matter of an agent type.
@@ -56,7 +63,7 @@ func TypeHooks(d subagent.Definition) ([]hooks.Definition, []hooks.Problem, erro
 	if d.Hooks == "" {
 		return nil, nil, nil
 	}
-	return hooks.Parse(hooks.Source{Name: "agent type " + d.Name, File: d.Path, Agent: d.Name}, []byte(d.Hooks))
+	return ParseHooks(hooks.Source{Name: "agent type " + d.Name, File: d.Path, Agent: d.Name}, []byte(d.Hooks))
 }
 
 // addTypeHooks adds the hooks of an agent type to a subagent. One whose hooks cannot be

@@ -22,7 +22,11 @@ import (
 // some.
 func (a *Agent) newHooks() *hooks.Engine {
 	sessions := a.skills != nil || slices.ContainsFunc(a.opts.Agents, func(d subagent.Definition) bool { return d.Hooks != "" })
-	o := hooks.Options{Hooks: a.opts.Hooks, Sessions: sessions, Matches: a.matchesRule, CallTool: a.callForHook, Mode: hookMode, Getenv: os.Getenv}
+	own, problems := hooks.CheckRules(a.opts.Hooks, CheckHookRule)
+	for _, p := range problems {
+		a.opts.Logger.Warn("a hook cannot be used", "hook", p.String())
+	}
+	o := hooks.Options{Hooks: own, Sessions: sessions, Matches: a.matchesRule, CallTool: a.callForHook, Mode: hookMode, Getenv: os.Getenv}
 	if a.plugins != nil {
 		for _, point := range a.plugins.HookPoints() {
 			o.Later = append(o.Later, hooks.Event(point))
@@ -128,14 +132,28 @@ func ruleOf(text string) string {
 	return scope + "(" + pattern + ")"
 }
 
+// CheckHookRule finds what is wrong with a permission rule in the "if" of a hook, in Claude
+// Code's words or ours.
+func CheckHookRule(rule string) error {
+	_, err := hookRule(permissions.Options{Home: "/home", Workspace: []string{"/"}}, "/", rule)
+	return err
+}
+
+// hookRule returns a policy that denies what a rule matches, and nothing else.
+func hookRule(o permissions.Options, base, rule string) (*permissions.Policy, error) {
+	if strings.Contains(rule, "(") && !strings.HasSuffix(strings.TrimSpace(rule), ")") {
+		return nil, fmt.Errorf("%q: expected ) at the end", rule)
+	}
+	o.Mode = permissions.ModeBypass
+	o.Sets = []permissions.RuleSet{{Source: permissions.SourceFlag, Base: base, Settings: permissions.Settings{Deny: []string{ruleOf(rule)}}}}
+	return permissions.New(o)
+}
+
 // matchesRule reports whether a permission rule matches a call: whether it would be
 // denied if the rule were the only one.
 func (a *Agent) matchesRule(ctx context.Context, rule string, call *core.Call) (bool, error) {
 	info := a.env.Info()
-	p, err := permissions.New(permissions.Options{
-		Mode: permissions.ModeBypass, Home: info.Home, Workspace: info.Roots, Env: call.Env,
-		Sets: []permissions.RuleSet{{Source: permissions.SourceFlag, Base: call.Session.Dir, Settings: permissions.Settings{Deny: []string{ruleOf(rule)}}}},
-	})
+	p, err := hookRule(permissions.Options{Home: info.Home, Workspace: info.Roots, Env: call.Env}, call.Session.Dir, rule)
 	if err != nil {
 		return false, err
 	}

@@ -190,7 +190,21 @@ func (f *node) pay(provider, name string, used model.Usage) {
 		usd, _ = price(provider, name, used)
 	}
 	f.mu.Lock()
+	f.beside = f.beside.Add(used)
+	f.mu.Unlock()
+	for at := f; at != nil; at = at.parent {
+		at.mu.Lock()
+		at.spent = at.spent.Add(used)
+		at.cost += usd
+		at.mu.Unlock()
+	}
+	f.shareTokens()
+}
+
+// settled returns an outcome with the usage of the calls beside the loop.
+func (f *node) settled(out core.Outcome) core.Outcome {
+	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.spent = f.spent.Add(used)
-	f.cost += usd
+	out.Usage, f.beside = out.Usage.Add(f.beside), model.Usage{}
+	return out
 }

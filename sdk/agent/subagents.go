@@ -31,8 +31,9 @@ type node struct {
 	path    []string
 	spent   model.Usage // with its subagents
 	own     int         // tokens, without them
+	beside  model.Usage // of calls beside its loop, not yet in an outcome
 	cost    float64     // of its subagents, not yet added to its own
-	onChild func(*core.Session)
+	seen    *followers  // shared by the tree
 	parent  *node
 	session *core.Session // nil until it is open
 	// children are the open subagents.
@@ -195,7 +196,7 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 	}
 	parent.mu.Lock()
 	cfg, host := parent.cfg, parent.cfg.Cost
-	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, onChild: parent.onChild, toolEnv: parent.toolEnv, ephemeral: parent.ephemeral, openRecord: parent.openRecord, ceiling: req.MaxTokens}
+	child := &node{path: append(slices.Clone(parent.path), req.Name), parent: parent, seen: parent.seen, toolEnv: parent.toolEnv, ephemeral: parent.ephemeral, openRecord: parent.openRecord, ceiling: req.MaxTokens}
 	parent.mu.Unlock()
 
 	if cfg.ID = req.Session; cfg.ID == "" {
@@ -250,14 +251,11 @@ func (a *Agent) Spawn(ctx context.Context, req subagent.Request) (_ subagent.Ses
 func (a *Agent) begin(child *node, s *core.Session) {
 	child.hooks.Attach(s)
 	child.began = time.Now()
-	child.open(s)
+	child.seen.begin(child, s)
 	a.report(s)
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.nodes[s.ID()] = child
-	a.mu.Unlock()
-	if child.onChild != nil {
-		child.onChild(s)
-	}
 }
 
 // openChild opens the session of a subagent, and what closes its journal.
@@ -368,6 +366,7 @@ func (c *childSession) Submit(ctx context.Context, in core.Input) (core.Outcome,
 	noted.Note(ctx, event.SubagentStart{Name: c.name, Path: c.node.path, Child: c.ID(), Kind: c.kind, Model: name, Input: in.Content.Text(), InputID: in.ID})
 	c.agent.subagents.Revive(ctx, c.ID())
 	out, err := c.Session.Submit(ctx, in)
+	out = c.node.settled(out)
 	if errors.Is(err, core.ErrDetached) {
 		return out, err // it has not ended
 	}

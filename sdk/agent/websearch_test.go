@@ -56,8 +56,12 @@ func TestWebSearch(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = session.Close() })
-			if _, err := session.Submit(t.Context(), core.TextInput("When is high water?")); err != nil {
+			out, err := session.Submit(t.Context(), core.TextInput("When is high water?"))
+			if err != nil {
 				t.Fatal(err)
+			}
+			if paid := out.Usage.Input >= 1000; paid != (tt.name == "found") { // by the session
+				t.Errorf("usage %+v", out.Usage)
 			}
 			var text string
 			for _, m := range session.Messages() {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func opener(t *testing.T, home string, p model.Provider, settings []host.Setting, tools ...core.Tool) host.Opener {
 	dir := t.TempDir()
 	return func(ctx context.Context, o host.Open, asker core.Asker) (host.Opened, error) {
-		a, err := agent.Open(ctx, agent.Options{Dir: dir, Home: home, Tools: tools, NoBuiltins: true, Policy: hosttest.Policy{}})
+		a, err := agent.Open(ctx, agent.Options{Dir: dir, Home: home, Tools: tools, Policy: hosttest.Policy{}})
 		if err != nil {
 			return host.Opened{}, err
 		}
@@ -360,5 +360,59 @@ func TestRun(t *testing.T) {
 	var refusal *host.Error
 	if _, err := s.Run(t.Context(), input("")); !errors.As(err, &refusal) || refusal.Code != host.CodeClosed { // that error closes the session
 		t.Errorf("a closed session: %v", err)
+	}
+}
+
+// TestSteerWhileDetaching: a message is refused or in the record, also while a detach waits
+// for a running call.
+func TestSteerWhileDetaching(t *testing.T) {
+	home, began, release := t.TempDir(), make(chan struct{}), make(chan struct{})
+	work := core.NewTool(core.ToolDefinition{Name: "work"}, nil, func(context.Context, *core.Call, struct{}) (core.Result, error) {
+		close(began)
+		<-release
+		return core.TextResult("did work"), nil
+	})
+	h := host.New(home, opener(t, home, coretest.Model(coretest.CallTools(model.ToolCall{Name: "work", Args: "{}"}), coretest.Say("Read.")), nil, work))
+	defer h.Close()
+	s, err := h.Open(t.Context(), host.Open{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(when string) error {
+		_, err := s.Do(t.Context(), host.Command{Type: "input", When: when, Content: []host.Part{{Type: "text", Text: "said;"}}})
+		return err
+	}
+	if err := say(""); err != nil {
+		t.Fatal(err)
+	}
+	<-began
+	detached := make(chan error, 1)
+	go func() { detached <- s.Detach(t.Context()) }()
+	taken := 1
+	for {
+		if err = say("steer"); err != nil {
+			break
+		}
+		taken++
+	}
+	if refused := (*host.Error)(nil); !errors.As(err, &refused) || refused.Code != host.CodeClosed {
+		t.Errorf("a message during the detach: %v", err)
+	}
+	close(release)
+	if err := <-detached; err != nil {
+		t.Fatal(err)
+	}
+	if s, err = h.Open(t.Context(), host.Open{ID: s.ID()}); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := s.Run(t.Context(), host.Command{Type: "continue"}); err != nil || out.Text != "Read." {
+		t.Fatalf("outcome %+v, %v", out, err)
+	}
+	read := ""
+	for _, m := range s.Messages() {
+		read += m.Parts.Text()
+	}
+	if got := strings.Count(read, "said;"); got != taken {
+		t.Errorf("%d messages were taken, and %d read", taken, got)
 	}
 }

@@ -237,12 +237,11 @@ func (s *Session) input(c Command) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if c.Work != "" {
-		return "", s.steerWork(c.Work, in)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
+	case c.Work != "" && !s.closed:
+		return "", s.steerWork(c.Work, in)
 	case c.When == "keep" && !s.closed:
 		s.steer(in)
 		return "", nil

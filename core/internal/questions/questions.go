@@ -92,13 +92,20 @@ func (s *Set) Open() (list []event.Question) {
 	return list
 }
 
+// Waits reports whether a question about a call is open.
+func (s *Set) Waits(call string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return call != "" && slices.ContainsFunc(s.asked, func(q question) bool { return q.call == call && q.answer == nil && !q.used })
+}
+
 // Answerable returns the open question with an ID, if it can be answered with a choice.
 func (s *Set) Answerable(id, choice string) (event.Question, error) {
 	for _, q := range s.Open() {
 		if q.QID != id {
 			continue
 		}
-		if !slices.Contains(q.Choices, choice) {
+		if len(q.Choices) > 0 && !slices.Contains(q.Choices, choice) { // a form has none
 			return q, fmt.Errorf("question %s cannot be answered with %q: its choices are %v", id, choice, q.Choices)
 		}
 		return q, nil

@@ -21,10 +21,11 @@ import (
 type Driver interface {
 	Do(ctx context.Context, c host.Command) (run string, err error)
 	Events(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error]
+	AllEvents(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error]
 	Now() host.Now
 }
 
-// Open opens a session with the model, the tools and [Policy]. Each call of the function that it
+// Open opens a session with the model, the built-in tools, these, and [Policy]. Each call of the function that it
 // returns attaches another driver to it.
 type Open func(t *testing.T, p model.Provider, tools ...core.Tool) (connect func() Driver)
 
@@ -41,6 +42,7 @@ func Run(t *testing.T, open Open) {
 	t.Run("reconnect", func(t *testing.T) { reconnect(t, open) })
 	t.Run("wrong commands", func(t *testing.T) { wrong(t, open) })
 	t.Run("close", func(t *testing.T) { closing(t, open) })
+	t.Run("subagents", func(t *testing.T) { subagents(t, open) })
 	t.Run("detach", func(t *testing.T) { detaching(t, open) })
 }
 

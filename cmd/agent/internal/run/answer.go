@@ -30,11 +30,14 @@ func (o *Options) checkOnAsk() error {
 	return nil
 }
 
-// parker leaves every question to agent answer.
+// parker leaves every question to agent answer, which fills in no forms.
 type parker struct{}
 
 // Ask implements [core.Asker].
-func (parker) Ask(context.Context, core.Question) (core.Answer, error) {
+func (parker) Ask(_ context.Context, q core.Question) (core.Answer, error) {
+	if len(q.Choices) == 0 {
+		return core.Answer{}, core.ErrNonInteractive
+	}
 	return core.Answer{}, core.ErrParked
 }
 

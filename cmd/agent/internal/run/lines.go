@@ -48,11 +48,10 @@ type Reply struct {
 // lines drives a session by lines of JSON on stdin and stdout.
 type lines struct {
 	*Task
-	set      *setup.Setup
-	options  *Options
-	shared   *sharing
-	children sync.WaitGroup // that follow subagents
-	used     bool           // the host sent a command
+	set     *setup.Setup
+	options *Options
+	shared  *sharing
+	used    bool // the host sent a command
 
 	mu      sync.Mutex
 	driven  *driven
@@ -132,7 +131,6 @@ func (l *lines) run(ctx context.Context) error {
 		if !left || ctx.Err() != nil {
 			closed = l.shared.close(d)
 			<-ended
-			l.children.Wait()
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -142,9 +140,6 @@ func (l *lines) run(ctx context.Context) error {
 
 // openSession opens the session of the task.
 func (l *lines) openSession(ctx context.Context) (*driven, error) {
-	l.Session.OnSubagent = func(child *core.Session) {
-		l.children.Go(func() { l.follow(child.Events(context.WithoutCancel(ctx), child.Opened()-1)) })
-	}
 	d := &driven{drivers: map[*lines]bool{}}
 	d.host = host.New(l.set.Home, l.open(l.set, &d.init))
 	var err error
@@ -169,7 +164,7 @@ func (l *lines) drive(ctx context.Context, d *driven, after event.Seq) {
 	go func() {
 		defer close(ended)
 		defer unwatch()
-		l.follow(d.session.Events(watching, after))
+		l.follow(d.session.AllEvents(watching, after))
 	}()
 }
 
@@ -271,7 +266,7 @@ func (l *lines) follow(events func(func(event.Event, error) bool)) {
 	}
 }
 
-// write writes one line. If the host does not read any more, the session is closed,
+// write writes one line. If the host does not read any more, the session is detached,
 // unless others drive it.
 func (l *lines) write(line any) {
 	l.mu.Lock()
@@ -283,7 +278,7 @@ func (l *lines) write(line any) {
 		return
 	}
 	if l.shared.leave(l.driven, l) {
-		_, _ = l.session.Do(context.Background(), host.Command{Type: "close"})
+		_, _ = l.session.Do(context.Background(), host.Command{Type: "detach"})
 	} else {
 		l.left = true
 		l.unwatch()

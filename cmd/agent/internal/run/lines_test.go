@@ -150,8 +150,17 @@ func (d *lineDriver) Now() host.Now {
 }
 
 func (d *lineDriver) Events(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error] {
+	return d.checked(d.lines.session.Events(ctx, after))
+}
+
+func (d *lineDriver) AllEvents(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error] {
+	return d.checked(d.lines.session.AllEvents(ctx, after))
+}
+
+// checked passes events on as lines.
+func (d *lineDriver) checked(events iter.Seq2[event.Event, error]) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		for e, err := range d.lines.session.Events(ctx, after) {
+		for e, err := range events {
 			line, jerr := json.Marshal(e)
 			if err != nil || jerr != nil {
 				yield(e, err)
@@ -187,7 +196,7 @@ func TestLinesPassTheSuite(t *testing.T) {
 	}
 	hosttest.Run(t, func(t *testing.T, p model.Provider, tools ...core.Tool) func() hosttest.Driver {
 		h := host.New("", func(ctx context.Context, o host.Open, asker core.Asker) (host.Opened, error) {
-			a, err := agent.Open(ctx, agent.Options{Dir: t.TempDir(), Tools: tools, NoBuiltins: true, Policy: hosttest.Policy{}})
+			a, err := agent.Open(ctx, agent.Options{Dir: t.TempDir(), Tools: tools, Policy: hosttest.Policy{}})
 			if err != nil {
 				return host.Opened{}, err
 			}
@@ -236,5 +245,48 @@ func TestLinesThatAreNoCommands(t *testing.T) {
 	replies := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(replies) != 7 || strings.Count(out.String(), `"code":"invalid"`) != 6 || !strings.Contains(replies[5], "longer than 64 MiB") || !strings.Contains(replies[6], `"id":"half","now"`) {
 		t.Errorf("%d replies: %s", len(replies), out.String())
+	}
+}
+
+// broken is a stdout that nobody reads.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// TestClosedStdout: the session of a host that has gone is not aborted, but can be resumed
+// where it was.
+func TestClosedStdout(t *testing.T) {
+	home, reached := t.TempDir(), make(chan struct{})
+	h := host.New(home, func(ctx context.Context, o host.Open, asker core.Asker) (host.Opened, error) {
+		a, err := agent.Open(ctx, agent.Options{Dir: t.TempDir(), Home: home, NoBuiltins: true, Policy: hosttest.Policy{}})
+		if err != nil {
+			return host.Opened{}, err
+		}
+		p := coretest.Model(coretest.Turn{Text: "never", Hook: func(*model.Request) { close(reached) }, Block: make(chan struct{})})
+		s, err := a.NewSession(ctx, agent.SessionOptions{Provider: p, Asker: asker, Resume: o.ID})
+		return host.Opened{Session: s, Close: a.Close}, err
+	})
+	s, err := h.Open(t.Context(), host.Open{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := drivenBy(&cmdutil.IO{Err: os.Stderr}, h, s, broken{})
+	if _, err := s.Do(t.Context(), host.Command{Type: "input", Content: []host.Part{{Type: "text", Text: "go"}}}); err != nil {
+		t.Fatal(err)
+	}
+	<-reached
+	l.write(Reply{Type: "reply"})
+	for range s.Events(t.Context(), 0) { // until it is closed here
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := h.Open(t.Context(), host.Open{ID: s.ID()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if state := again.Now().State; state != core.StateUnfinished {
+		t.Errorf("the resumed session is %s", state)
 	}
 }

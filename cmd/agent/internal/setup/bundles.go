@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/hooks"
@@ -13,6 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/plugins"
 	"github.com/seed-009c0928/agent/plugins/bundles"
+	"github.com/seed-009c0928/agent/sdk/agent"
 	"github.com/seed-009c0928/agent/skills"
 )
 
@@ -140,6 +142,20 @@ func (s *Setup) bundleHooks() {
 			}
 		}
 	}
+}
+
+// HookProblems returns what is wrong with the hooks of a bundle.
+func HookProblems(b *bundles.Bundle) (list []bundles.Unusable) {
+	for _, h := range b.Hooks {
+		_, problems, err := agent.ParseHooks(hooks.Source{Name: "plugin " + b.Name, Gemini: b.Format == bundles.Gemini}, h.Data)
+		if err != nil {
+			problems = append(problems, hooks.Problem{Text: err.Error()})
+		}
+		for _, p := range problems {
+			list = append(list, bundles.Unusable{Kind: "hook", Name: strings.TrimSpace(h.Path + " " + p.Event), Reason: p.Text})
+		}
+	}
+	return list
 }
 
 // BundleInfo describes the bundle of a plugin on a few words: "2 skills, 1 hook".

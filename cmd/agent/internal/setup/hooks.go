@@ -127,7 +127,7 @@ func (s *Setup) claudeHooks(src hooks.Source, data []byte) error {
 
 // addHooks adds the hooks of a file.
 func (s *Setup) addHooks(src hooks.Source, data []byte) error {
-	defs, problems, err := hooks.Parse(src, data)
+	defs, problems, err := agent.ParseHooks(src, data)
 	s.hooks, s.problems = append(s.hooks, defs...), append(s.problems, problems...)
 	return err
 }

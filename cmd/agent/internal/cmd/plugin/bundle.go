@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/plugins/bundles"
 )
@@ -38,7 +39,7 @@ func showPieces(out io.Writer, b, former *bundles.Bundle) {
 			}
 		}
 	}
-	for _, u := range b.Unusable {
+	for _, u := range slices.Concat(b.Unusable, setup.HookProblems(b)) {
 		fmt.Fprintf(out, "  not used  %s\n", display.VisibleLine(u.String(), 300))
 	}
 }

@@ -3,6 +3,10 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,7 +48,8 @@ func (o *devOptions) run(ctx context.Context, dir string) error {
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		built, _ := plugins.Built(dir) // the test reports the error
-		seen := plugins.SourceStamp(dir, built)
+		made := o.madeHere(built)
+		seen := plugins.SourceStamp(dir, made)
 		o.test(ctx, dir)
 		for now := seen; ; {
 			select {
@@ -53,12 +58,31 @@ func (o *devOptions) run(ctx context.Context, dir string) error {
 				return nil
 			}
 			before := now
-			if now = plugins.SourceStamp(dir, built); now != seen && now == before { // all is written
+			if now = plugins.SourceStamp(dir, made); now != seen && now == before { // all is written
 				break
 			}
 		}
 	}
 	return nil
+}
+
+// madeHere returns what finds the files that this command writes: the built program, and
+// its output if that is a file.
+func (o *devOptions) madeHere(built string) func(string, fs.FileInfo) bool {
+	var outputs []fs.FileInfo
+	for _, w := range []io.Writer{o.Out, o.Err} {
+		if checked, ok := w.(*cmdutil.CheckedWriter); ok {
+			w = checked.Writer
+		}
+		if f, ok := w.(interface{ Stat() (fs.FileInfo, error) }); ok {
+			if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+				outputs = append(outputs, info)
+			}
+		}
+	}
+	return func(path string, info fs.FileInfo) bool {
+		return path == built || slices.ContainsFunc(outputs, func(out fs.FileInfo) bool { return os.SameFile(out, info) })
+	}
 }
 
 // linkOnce links the folder, unless it is linked with all that its manifest asks for.

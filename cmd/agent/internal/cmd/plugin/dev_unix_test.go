@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/plugins"
 	"github.com/seed-009c0928/agent/sdk"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
@@ -109,5 +111,29 @@ func TestDev(t *testing.T) {
 	before := strings.Count(out.text(), "Linked")
 	if linked, err := o.linkOnce(t.Context(), s.Cwd); err != nil || !linked || strings.Count(out.text(), "Linked") != before {
 		t.Errorf("the second time: %t, %v", linked, err)
+	}
+}
+
+// TestDevIgnoresItsOutput: the output of the command, such as with > dev.log, is no source.
+func TestDevIgnoresItsOutput(t *testing.T) {
+	s, _ := newIO(t)
+	parrot(t, s.Cwd, "hello")
+	log, err := os.Create(filepath.Join(s.Cwd, "dev.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	o := &devOptions{}
+	o.IO, s.Out = s, &cmdutil.CheckedWriter{Writer: log}
+	made := o.madeHere("")
+	before := plugins.SourceStamp(s.Cwd, made)
+	if _, err := log.WriteString("testing …\n"); err != nil {
+		t.Fatal(err)
+	}
+	if plugins.SourceStamp(s.Cwd, made) != before {
+		t.Error("its output counts as a source")
+	}
+	if parrot(t, s.Cwd, "goodbye"); plugins.SourceStamp(s.Cwd, made) == before {
+		t.Error("a change was missed")
 	}
 }
