@@ -21,6 +21,7 @@ func (c *chat) allCommands() []tui.Command {
 	commands := withCustom(c.commands(), c.custom, c.set.Dir)
 	commands = withSkills(commands, c.library)
 	commands = withPluginCommands(commands, c.agent, c.session.ID())
+	commands = withImpact(commands, c.set.GraphOff)
 	return append(commands, c.promptCommands()...)
 }
 
@@ -118,6 +119,23 @@ func withPluginCommands(others []tui.Command, a *agent.Agent, session string) []
 		})
 	}
 	return out
+}
+
+// withImpact adds /impact, if the plugin graph does not, to say what is missing.
+func withImpact(commands []tui.Command, off func() string) []tui.Command {
+	if slices.ContainsFunc(commands, func(c tui.Command) bool { return c.Name == "impact" }) {
+		return commands
+	}
+	return append(commands, tui.Command{
+		Name: "impact", Args: "NAME…", Summary: "show what changing files or symbols may break; needs the graph, which is off",
+		Run: func(context.Context, string) (tui.Result, error) {
+			why := off()
+			if why == "" {
+				why = "The plugin graph does not run; `/plugins` shows its state."
+			}
+			return tui.Result{Text: why + "\n\nWithout it, `agent graph impact NAME` in a shell shows the same."}, nil
+		},
+	})
 }
 
 // withSkills adds a /NAME for each skill that the user may call. The input goes

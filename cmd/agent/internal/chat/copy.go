@@ -24,7 +24,7 @@ func (c *chat) cmdCopy(_ context.Context, args string) (tui.Result, error) {
 	if text == "" {
 		return tui.Result{}, errors.New("there is no " + what + " to copy")
 	}
-	if !c.asker.Listing() {
+	if !c.asker.Copying() {
 		return tui.Result{}, errors.New("only a terminal with cursor movement has a clipboard")
 	}
 	lines := display.Plural(strings.Count(strings.TrimSuffix(text, "\n"), "\n")+1, "line")

@@ -282,7 +282,10 @@ func (c *chat) count(price func(provider, name string, u model.Usage) (float64, 
 		usd, known := price(provider, name, u)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.usage, c.last = c.usage.Add(u), u
+		c.usage = c.usage.Add(u)
+		if u.Total() > 0 { // a failed call does not tell
+			c.last = u
+		}
 		c.cost += usd
 		c.priced = known && (c.priced || c.calls == 0)
 		c.calls++

@@ -124,7 +124,7 @@ func (c *chat) chooseSession(ctx context.Context, dir string) (string, error) {
 	var found []store.Summary
 	list := tui.List{Title: "Which session?"}
 	for _, s := range all {
-		if s.Cwd != c.set.Dir || s.Parent != "" || s.ID == c.session.ID() {
+		if s.ID == c.session.ID() || !resumable(s, c.set.Dir) {
 			continue
 		}
 		detail := strings.Replace(cmdutil.Age(time.Since(s.Time))+" ago", "now ago", "now", 1) + " · " + s.Short
@@ -143,6 +143,13 @@ func (c *chat) chooseSession(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	return found[at].ID, nil
+}
+
+// resumable reports whether a session of a directory is offered: none of a subagent,
+// and none that was left before the first input.
+func resumable(s store.Summary, dir string) bool {
+	const read = 1 << 20 // bytes of a log in which a first input is found
+	return s.Cwd == dir && s.Parent == "" && (s.Text != "" || s.Size >= read)
 }
 
 // sessionPage shows the end of a session, and what it changed.

@@ -72,7 +72,7 @@ func pickSession(ctx context.Context, s *cmdutil.IO, dir string) (string, error)
 	p := cmdutil.NewPrompter(s)
 	var ids []string
 	for _, l := range all {
-		if l.Cwd != where || l.Parent != "" || len(ids) == offered {
+		if len(ids) == offered || !resumable(l, where) {
 			continue
 		}
 		ids = append(ids, l.ID)

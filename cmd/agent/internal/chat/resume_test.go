@@ -9,6 +9,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
@@ -25,17 +26,27 @@ func TestPickSession(t *testing.T) {
 	if _, err := pick("\n"); cmdutil.ExitCode(err) != cmdutil.ExitError || !strings.Contains(err.Error(), "no session to resume in ") {
 		t.Errorf("without sessions: %v", err)
 	}
-	j, err := store.Create(agent.SessionsDir(home), "one", store.Options{})
-	if err != nil {
-		t.Fatal(err)
+	keep := func(id string, bodies ...event.Body) {
+		t.Helper()
+		j, err := store.Create(agent.SessionsDir(home), id, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, body := range append([]event.Body{event.SessionStart{Cwd: s.WorkDir(""), Provider: "local", Model: "m"}}, bodies...) {
+			e := event.Event{V: event.Version, Seq: event.Seq(i + 1), Time: time.Now(), Session: id, Required: true, Body: body}
+			if err := j.Append(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	start := event.Event{V: event.Version, Seq: 1, Time: time.Now(), Session: "one", Required: true, Body: event.SessionStart{Cwd: s.WorkDir(""), Provider: "local", Model: "m"}}
-	if err := j.Append(t.Context(), start); err != nil {
-		t.Fatal(err)
+	keep("left") // without an input: it is not offered
+	if _, err := pick("1\n"); err == nil {
+		t.Error("a session without an input is offered")
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	keep("one", event.User{Content: model.TextParts("fix the bug")})
 	for answer, want := range map[string]string{"1\n": "one", "\n": "one", "other\n": "other"} {
 		if id, err := pick(answer); err != nil || id != want {
 			t.Errorf("answer %q: %q, %v", answer, id, err)

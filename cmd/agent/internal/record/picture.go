@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/seed-009c0928/agent/cmd/agent/internal/vt"
 )
 
@@ -33,6 +35,7 @@ type line []run
 
 type run struct {
 	text, fill string
+	back       string // colour of the background; empty is the picture's
 	bold       bool
 }
 
@@ -46,6 +49,13 @@ func picture(label string, lines []line) []byte {
 	for i, l := range lines {
 		if len(l) == 0 {
 			continue
+		}
+		column := 0
+		for _, r := range l {
+			if r.back != "" {
+				fmt.Fprintf(&b, `<rect x="%g" y="%d" width="%g" height="%d" fill="%s"/>`+"\n", margin+float64(column)*charWidth, margin+i*lineHeight, float64(r.columns())*charWidth, lineHeight, r.back)
+			}
+			column += r.columns()
 		}
 		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="%s">`, margin, margin+(i+1)*lineHeight-5, l[0].fill)
 		for j, r := range l {
@@ -67,12 +77,14 @@ func picture(label string, lines []line) []byte {
 	return b.Bytes()
 }
 
+func (r run) columns() int { return ansi.StringWidth(r.text) }
+
 // styled converts a line of the terminal.
 func styled(cells []vt.Cell) line {
 	var l line
 	for _, c := range cells {
 		r := styleOf(c.Style)
-		if n := len(l); n > 0 && l[n-1].fill == r.fill && l[n-1].bold == r.bold {
+		if n := len(l); n > 0 && l[n-1].fill == r.fill && l[n-1].back == r.back && l[n-1].bold == r.bold {
 			l[n-1].text += c.Text
 			continue
 		}
@@ -92,8 +104,20 @@ func styled(cells []vt.Cell) line {
 // styleOf converts the parameters of SGR sequences.
 func styleOf(style string) run {
 	r := run{fill: white}
-	for p := range strings.SplitSeq(style, ";") {
-		switch p {
+	params := strings.Split(style, ";")
+	for i := 0; i < len(params); i++ {
+		if p := params[i]; (p == "38" || p == "48") && i+4 < len(params) && params[i+1] == "2" {
+			var rgb [3]uint8
+			_, _ = fmt.Sscan(strings.Join(params[i+2:i+5], " "), &rgb[0], &rgb[1], &rgb[2])
+			colour := fmt.Sprintf("#%02x%02x%02x", rgb[0], rgb[1], rgb[2])
+			if i += 4; p == "38" {
+				r.fill = colour
+			} else {
+				r.back = colour
+			}
+			continue
+		}
+		switch params[i] {
 		case "1":
 			r.bold = true
 		case "2":

@@ -34,8 +34,9 @@ func TestSession(t *testing.T) {
 	text := shown(t, svg)
 	for _, want := range []string{
 		"agent (devel) · local/scripted · ~/slug", "> The test fails.", "plan · 0 of 4 done", "✓ read_file slug.sh",
-		"? Run `sh slug_test.sh`? → session", "✗ shell sh slug_test.sh", "✓ edit_file slug.sh · +1 −1",
-		"plan · 3 of 4 done", "✓ shell sh slug_test.sh", "The test passes.",
+		"? Run `sh slug_test.sh`? → session", "✗ shell sh slug_test.sh",
+		"? Edit slug.sh?", "4 +printf", "y yes, once", "press a key", "? Edit slug.sh? → once", "✓ edit_file slug.sh · +1 −1",
+		"plan · 3 of 4 done", "✓ shell sh slug_test.sh", "The test passes.", "local/scripted · default · context 9 %",
 	} {
 		_, after, ok := strings.Cut(text, want)
 		if !ok {
@@ -70,6 +71,9 @@ func TestStyled(t *testing.T) {
 	term := vt.New(20, 2)
 	term.Write("a \x1b[1;31mb\x1b[0m\x1b[2mc<\x1b[0m   ")
 	got := string(picture("x", []line{styled(term.Lines()[0])}))
+	if s := styleOf("1;38;2;1;31;2;48;2;16;255;0"); s != (run{fill: "#011f02", back: "#10ff00", bold: true}) {
+		t.Errorf("styleOf = %+v", s)
+	}
 	want := `fill="#e8eaed">a <tspan fill="#f28b82" font-weight="bold">b</tspan><tspan fill="#9aa0a6">c&lt;</tspan></text>`
 	if !strings.Contains(got, want) {
 		t.Errorf("%s\nhas no %s", got, want)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,7 +20,7 @@ import (
 )
 
 // recordSession returns a picture of an interactive session: a plan, a
-// permission request, an edit, and passing tests.
+// permission request, the review of an edit, and passing tests.
 func recordSession(ctx context.Context) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "agent-record-")
 	if err != nil {
@@ -55,7 +56,7 @@ func recordSession(ctx context.Context) ([]byte, error) {
 	for len(lines[len(lines)-1]) == 0 {
 		lines = lines[:len(lines)-1]
 	}
-	return picture("an interactive session of agent, with a scripted model: a plan, a permission request, an edit, and a passing test", lines), nil
+	return picture("an interactive session of agent, with a scripted model: a plan, a permission request, the review of an edit, and a passing test", lines), nil
 }
 
 // sessionTurns are the answers of the model.
@@ -121,12 +122,13 @@ func (s *session) prepare() error {
 	return nil
 }
 
-// run plays the user, and returns the terminal's lines before it quits.
+// run plays the user, and returns the terminal's lines before it quits. The review of
+// the edit, which its answer replaces, is among them.
 func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err error) {
 	const height = 60
 	cmd := exec.CommandContext(ctx, s.binary, "--provider", "local", "--model", "scripted", "--set", "providers.local.baseUrl="+url)
 	cmd.Dir = s.workspace
-	cmd.Env = append(os.Environ(), "HOME="+s.home, "TERM=xterm-256color", "AGENT_HOME=", "NO_COLOR=", "CI=")
+	cmd.Env = append(os.Environ(), "HOME="+s.home, "TERM=xterm-256color", "COLORTERM=truecolor", "COLORFGBG=15;0", "AGENT_HOME=", "NO_COLOR=", "CI=")
 	master, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: height})
 	if err != nil {
 		return nil, err
@@ -142,10 +144,11 @@ func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err er
 			err = fmt.Errorf("agent: %w", ended)
 		}
 	}()
+	var review [][]vt.Cell
 	for _, step := range []struct{ see, keys string }{
 		{"/help", "The test fails. Please repair the script.\r"},
 		{"Run `sh slug_test.sh", "s"},
-		{"Edit ", "y"},
+		{"press a key", "y"},
 		{"one separator.", ""},
 		{"tool rounds", ""},
 	} {
@@ -153,11 +156,37 @@ func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err er
 			_ = cmd.Process.Kill()
 			return nil, err
 		}
+		if step.keys == "y" {
+			screen.See(func(v *vt.Terminal) { review = between(v.Lines(), "? Edit slug.sh?", "press a key") })
+		}
 		if _, err := master.WriteString(step.keys); err != nil {
 			return nil, err
 		}
 	}
 	screen.See(func(v *vt.Terminal) { rows = v.Lines() })
+	if at := lineWith(rows, "? Edit slug.sh? → once"); at >= 0 {
+		rows = slices.Insert(rows, at, append(review, nil)...)
+	}
 	_, err = master.WriteString("/quit\r")
 	return rows, err
+}
+
+// lineWith returns the first line with a text, or -1.
+func lineWith(lines [][]vt.Cell, text string) int {
+	return slices.IndexFunc(lines, func(cells []vt.Cell) bool {
+		var b strings.Builder
+		for _, c := range cells {
+			b.WriteString(c.Text)
+		}
+		return strings.Contains(b.String(), text)
+	})
+}
+
+// between returns the lines from one with a text to the next with another.
+func between(lines [][]vt.Cell, first, last string) [][]vt.Cell {
+	from := lineWith(lines, first)
+	if from < 0 {
+		return nil
+	}
+	return slices.Clone(lines[from : from+lineWith(lines[from:], last)+1])
 }

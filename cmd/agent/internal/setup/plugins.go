@@ -75,9 +75,8 @@ func (s *Setup) bundledPlugins() ([]sdk.Plugin, []string) {
 	if engine.Engine != "" {
 		environ = append(environ, engine.Environ()...)
 	}
-	set := s.Settings.Graph
-	on := set.Enabled == "on" || set.Enabled == "auto" && graph.HasFiles(s.Dir, graphFiles)
-	if on && s.Environment.Local() {
+	if s.GraphOff() == "" {
+		set := s.Settings.Graph
 		o := graph.PluginOptions{Languages: set.Languages, Ignore: set.Ignore, Tokens: set.TokenBudget}
 		list, environ = append(list, graph.Plugin(cmdutil.Version(), o)), append(environ, graph.OptionsEnv+"="+o.Encode())
 	}
@@ -85,6 +84,25 @@ func (s *Setup) bundledPlugins() ([]sdk.Plugin, []string) {
 		list, environ = append(list, lsp.Plugin(cmdutil.Version(), o)), append(environ, lsp.OptionsEnv+"="+o.Encode())
 	}
 	return list, environ
+}
+
+// GraphOff says why the bundled plugin graph is not used here, and what to do; empty
+// if it is.
+func (s *Setup) GraphOff() string {
+	const turnOn = "`agent config set graph.enabled on` turns it on for the next session."
+	switch set := s.Settings.Graph.Enabled; {
+	case s.bare:
+		return "The graph is a plugin, and `--bare` disables plugins."
+	case !s.Settings.Plugins.Enabled:
+		return "The graph is a plugin, and plugins are off: `agent config set plugins.enabled true` turns them on for the next session."
+	case !s.Environment.Local():
+		return "The graph only reads directories of this machine, and this session works elsewhere."
+	case set == "off":
+		return "The graph is off (setting `graph.enabled`). " + turnOn
+	case set == "auto" && !graph.HasFiles(s.Dir, graphFiles):
+		return fmt.Sprintf("The graph is off here: without a setting it is on from %d source files. %s", graphFiles, turnOn)
+	}
+	return ""
 }
 
 // webSearch returns the engine that searches the web, if any, and whether the

@@ -22,7 +22,8 @@ type Asker struct {
 	mu      sync.Mutex
 	queue   []*pending
 	ended   bool          // Run has ended
-	listing bool          // lists are shown to choose from, not line by line
+	listing bool          // a user can choose from lists
+	copying bool          // the terminal has a clipboard
 	changed chan struct{} // holds a token when the head of the queue may have changed
 }
 

@@ -64,6 +64,9 @@ func (r diffRow) cells(tinted bool) []cell {
 			} else {
 				own = own.and(line)
 			}
+			if c == "\t" {
+				width = len(untab(c))
+			}
 			cells, rest, at = append(cells, cell{untab(c), width, own}), rest[len(c):], at+len(c)
 		}
 	}

@@ -141,11 +141,32 @@ func (s *scene) diff(diff string, most int) []string {
 			out = append(out, "  "+s.paint(cyan, display.Clip(r.text, s.detailWidth())))
 			continue
 		}
-		number := s.paint(dim, fmt.Sprintf("%*d ", digits, r.number))
-		out = append(out, "  "+display.Clip(number+s.runs(r.cells(s.tints())), s.detailWidth()))
+		out = append(out, s.diffLine(r, digits)...)
 	}
 	if hidden > 0 {
 		out = append(out, "  "+s.paint(dim, "… "+display.Plural(hidden, "more line")+" of the diff"))
 	}
 	return out
+}
+
+// diffLine formats a line of a diff. In full, what does not fit continues below.
+func (s *scene) diffLine(r diffRow, digits int) []string {
+	number, cells := fmt.Sprintf("%*d ", digits, r.number), r.cells(s.tints())
+	if !s.full || s.width <= 0 {
+		return []string{"  " + display.Clip(s.paint(dim, number)+s.runs(cells), s.detailWidth())}
+	}
+	room := max(2, s.detailWidth()-len(number))
+	var lines []string
+	for len(cells) > 0 {
+		n, used := 0, 0
+		for n < len(cells) && (n == 0 || used+cells[n].width <= room) {
+			used += cells[n].width
+			n++
+		}
+		lines, cells = append(lines, s.runs(cells[:n])), cells[n:]
+		if len(lines) == 1 {
+			room = max(2, room-1) // below the text, not the sign
+		}
+	}
+	return indent(lines, "  "+s.paint(dim, number), strings.Repeat(" ", len(number)+3))
 }

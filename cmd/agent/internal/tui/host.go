@@ -76,6 +76,7 @@ type (
 	}
 	askMsg        struct{}
 	refreshMsg    struct{} // the status has changed
+	calmMsg       struct{} // memory was given back
 	signalMsg     struct{ os.Signal }
 	callerDoneMsg struct{ err error } // the caller's context is done
 )
@@ -84,7 +85,12 @@ func newHost(ctx context.Context, o Options) *host {
 	if o.Queue == nil {
 		o.Queue = NewQueue()
 	}
-	h := &host{Options: o, calm: time.AfterFunc(calm, giveBack)}
+	h := &host{Options: o}
+	h.calm = time.AfterFunc(time.Hour, func() {
+		giveBack()
+		h.post(calmMsg{})
+	})
+	h.calm.Stop() // until the start
 	o.Queue.bind(func(in core.Input) {
 		_, _ = o.Session.Do(h.ctx, sessions.Command{Type: "input", When: "keep", Own: &in})
 	})
@@ -116,6 +122,7 @@ func (h *host) start(caller context.Context) {
 		}
 	})
 	h.wg.Go(h.follow)
+	h.calm.Reset(calm)
 }
 
 // close stops everything and waits for it.

@@ -32,7 +32,7 @@ const keyHelp = `
 | Ctrl+Y | insert what was deleted last, with Ctrl+W, U, K or Alt+D |
 | Shift+Tab | next permission mode |
 | Esc Esc | go back to before an input: /rewind |
-| Esc, Ctrl+C | stop the agent after the current step; Ctrl+C again ends running tools, too |
+| Esc, Ctrl+C | stop the agent after the current step, and interrupt a running command; Ctrl+C again ends running tools, too |
 | Ctrl+O | show the last truncated output, diff or reasoning in full |
 | Ctrl+T | show the conversation in full: search, jump, fold, copy, export |
 | Ctrl+D, Ctrl+C twice | quit |
@@ -102,7 +102,7 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 		return Next{}, fmt.Errorf("cannot get the terminal's size: %w", err)
 	}
 	h := newHost(ctx, o)
-	o.Asker.list()
+	o.Asker.list(true)
 	p := painter{colors: o.Env("NO_COLOR") == "" && o.Env("CI") == "", look: newLook(o.Env, o.Theme)}
 	l := &lineScreen{
 		driver: newDriver(h, newScene(p, width, o.Dir)),
@@ -209,6 +209,8 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		}
 	case drawMsg:
 		l.frameDue, urgent = false, true
+	case calmMsg:
+		urgent = true // nothing changes, but the next key finds the program in memory
 	case completeMsg:
 		l.completed(m)
 	case suggestMsg:

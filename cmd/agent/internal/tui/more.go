@@ -5,8 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/event"
 )
@@ -44,11 +42,9 @@ func (m *more) lines(s *scene, width int) []string {
 	all := strings.Split(strings.TrimRight(s.relative(display.Printable(text)), "\n"), "\n")
 	var out []string
 	if m.diff {
-		wide := *s
-		wide.width = 1 << 16
-		for _, l := range wide.diff(strings.Join(all, "\n"), len(all)) {
-			out = append(out, strings.Split(ansi.Hardwrap(l, width, true), "\n")...)
-		}
+		whole := *s
+		whole.full, whole.width = true, width
+		out = whole.diff(strings.Join(all, "\n"), len(all))
 	} else if m.file != "" {
 		out = s.fileLines(m.file, all, width, "")
 	} else {

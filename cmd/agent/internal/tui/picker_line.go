@@ -18,18 +18,26 @@ func (a *Asker) Choose(ctx context.Context, l List) (int, error) {
 	return p.chosen, nil
 }
 
-// Listing reports whether Choose shows a list in which the user can move, not lines.
+// Listing reports whether a user is at a terminal, to choose from a list.
 func (a *Asker) Listing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.listing
 }
 
-// list says that the screen can show lists.
-func (a *Asker) list() {
+// Copying reports whether the terminal has a clipboard.
+func (a *Asker) Copying() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.listing = true
+	return a.copying
+}
+
+// list says that a user can choose from lists, and whether the terminal takes
+// sequences.
+func (a *Asker) list(sequences bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.listing, a.copying = true, sequences
 }
 
 // previewMsg is a preview of an item.

@@ -58,6 +58,9 @@ func TestPlainPick(t *testing.T) {
 	c := newConsole(t, 80, 24)
 	r := c.start(t.Context(), Options{Session: newFakeSession(), Asker: asker, Commands: choosing(asker, aList()), Env: testEnv(map[string]string{"TERM": "dumb"})})
 	c.wait(">")
+	if !asker.Listing() || asker.Copying() {
+		t.Errorf("line by line, lists are asked: %t, and there is a clipboard: %t", asker.Listing(), asker.Copying())
+	}
 	for _, tt := range []struct{ enter, want string }{
 		{"7", "chosen: vendor of model-6"}, {"model-17", "chosen: vendor of model-17"}, {"model-4\rvendor/model-4", "chosen: vendor of model-4"}, {"nothing\r", "took nothing"},
 	} {

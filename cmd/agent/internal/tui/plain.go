@@ -32,6 +32,7 @@ func runPlain(ctx context.Context, o Options) (Next, error) {
 	p.alert, p.view = p.ring, p.printView
 	if f, ok := o.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.prompts = true
+		o.Asker.list(false)
 		p.echo = func(string) {} // the terminal echoes
 	}
 	p.restore = func(text string) {

@@ -150,7 +150,10 @@ func (d *dialog) typing() bool { return d.explaining || len(d.fields) > 0 }
 
 // label is the label of the input box.
 func (d *dialog) label() string {
-	if d.explaining {
+	switch {
+	case d.explaining && d.review != nil && d.review.Markdown:
+		return "Comments?"
+	case d.explaining:
 		return "Reason?"
 	}
 	return d.fields[d.at].label()
@@ -255,17 +258,23 @@ func (s *scene) head(d *dialog) []string {
 	return out
 }
 
-// choices formats the options; selected is marked, unless it is -1.
-func (s *scene) choices(d *dialog, selected int) []string {
-	var out []string
+// choices formats the options in at most room rows; at is the row of the selected
+// one. If they do not fit, those around it are shown.
+func (s *scene) choices(d *dialog, selected, room int) (rows []string, at int) {
+	end := 0
 	for i, o := range d.options {
 		pointer, st := "  ", plain
 		if i == selected {
-			pointer, st = s.paint(cyan, "› "), bold
+			pointer, st, at = s.paint(cyan, "› "), bold, len(rows)
 		}
-		out = append(out, s.fold(st, o.label, s.width, pointer+s.paint(cyan, string(o.key))+" ", "    ")...)
+		rows = append(rows, s.fold(st, o.label, s.width, pointer+s.paint(cyan, string(o.key))+" ", "    ")...)
+		if i == selected {
+			end = len(rows)
+		}
 	}
-	return out
+	top := max(0, min(at-room/2, len(rows)-room))
+	top = min(max(top, end-room), at)
+	return rows[top:min(len(rows), top+room)], at - top
 }
 
 // hint tells which field of a form it is.

@@ -99,11 +99,14 @@ func (l *lineScreen) elapsed(t time.Time) string {
 	return display.Duration(d)
 }
 
+// minReview is how many rows a review has at least, if the screen is not very low.
+const minReview = 3
+
 // dialogRows returns a question and its options.
 func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 	d := l.dialog
+	head := l.scene.head(d)
 	var below []string
-	x, y = 0, 0
 	if d.typing() && l.typed != nil {
 		below = l.scene.fold(bold, strings.TrimSpace(d.label()+" "+d.hint()), width, "  ", "  ")
 		var box []string
@@ -119,9 +122,15 @@ func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 		}
 		below = append(below, l.scene.paint(dim, hint))
 	} else {
-		below = l.scene.choices(d, l.selected)
-		y = l.selected
+		room := height - len(head) - 1
+		if d.review != nil {
+			room -= minReview
+		}
+		below, y = l.scene.choices(d, l.selected, max(3, room))
 		hint := "  press a key, or Enter to answer · Esc: " + d.dismissed()
+		if len(below) < len(d.options) {
+			hint = "  ↑↓ more answers · Enter answers · Esc: " + d.dismissed()
+		}
 		if n := l.Asker.waiting(); n > 0 {
 			hint += fmt.Sprintf(" · %d more waiting", n)
 		}
@@ -133,7 +142,6 @@ func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 	if !l.editor.empty() {
 		below = append(below, l.scene.paint(dim, "  (unsent: "+display.OneLine(l.editor.text(), 60)+")"))
 	}
-	head := l.scene.head(d)
 	if d.review != nil && !d.explaining {
 		head = append(head, l.reviewRows(height-len(head)-len(below))...)
 	}

@@ -54,6 +54,9 @@ func (d *dialog) reviewOptions(options []option) []option {
 	}
 	var out []option
 	for _, o := range options {
+		if o.reason && r.Markdown {
+			o.label = "send it back, with comments"
+		}
 		out = append(out, o)
 		if o.choice == core.ChoiceOnce && r.AcceptEdits != nil {
 			out = append(out, option{key: 'm', choice: acceptEdits, label: "yes, and all edits from now on (mode accept-edits)"})
@@ -138,7 +141,7 @@ func (l *lineScreen) reviewRows(room int) []string {
 // viewReview shows a review on the alternate screen.
 func (l *lineScreen) viewReview() {
 	d := l.dialog
-	l.openPager(&pager{title: display.VisibleLine(d.Title, 500), render: func(width int) []string {
+	l.openPager(&pager{title: display.VisibleLine(l.scene.relative(d.Title), 500), render: func(width int) []string {
 		wide := *l.scene
 		wide.width = width
 		return wide.review(d.review)

@@ -78,3 +78,57 @@ func TestMarkChange(t *testing.T) {
 		}
 	}
 }
+
+// TestReviewShowsWholeLines: nothing of what is approved is behind the right border,
+// neither in the question nor in what v, Ctrl-O and the choice of hunks show.
+func TestReviewShowsWholeLines(t *testing.T) {
+	t.Parallel()
+	long := "\tx := run(" + strings.Repeat("漢字, ", 60) + "theEnd)"
+	c := preview.Change{Path: "/w/main.go", At: "/w/main.go", Before: []byte("package main\n"), After: []byte("package main\n" + long + "\n")}
+	s := newScene(painter{colors: true}, 40, "/w")
+	whole := *s
+	whole.full = true
+	for name, rows := range map[string][]string{
+		"question": s.review(&Review{Changes: []preview.Change{c}}),
+		"full":     (&more{text: c.Diff(), diff: true}).lines(s, 40),
+		"hunks":    whole.diff(c.Diff(), 0),
+	} {
+		text := ""
+		for _, r := range rows {
+			if w := ansi.StringWidth(r); w > 40 {
+				t.Errorf("%s: a row is %d columns wide: %q", name, w, r)
+			}
+			text += strings.TrimSpace(ansi.Strip(r))
+		}
+		if strings.Count(text, "漢字") != 60 || !strings.HasSuffix(text, "theEnd)") {
+			t.Errorf("%s: the line is cut:\n%s", name, strings.Join(rows, "\n"))
+		}
+	}
+}
+
+// TestReviewOnALowScreen: the question, the change and the selected answer are seen
+// together where the answers do not all fit.
+func TestReviewOnALowScreen(t *testing.T) {
+	t.Parallel()
+	const width, height = 40, 10
+	l := &lineScreen{driver: newDriver(newHost(t.Context(), Options{Session: newFakeSession(), Asker: NewAsker()}), newScene(painter{}, width, "/w")), screen: &screen{out: &safeBuffer{}, width: width, height: height}, editor: newEditor(painter{}, nil), at: -1}
+	l.dialog = newDialog(&pending{Question: core.Question{
+		Kind: core.QuestionPermission, Title: "Edit a.txt?", Detail: "mode default asks before writing files",
+		Choices: []core.Choice{core.ChoiceOnce, core.ChoiceSession, core.ChoiceAlways, core.ChoiceDeny},
+		Offers:  []core.Offer{{Rules: []string{"fs-write(/home/user/projects/one/a.txt)"}}, {Rules: []string{"fs-write(/home/user/projects/one/**)"}}},
+	}, review: &Review{
+		Changes: []preview.Change{{Path: "/w/a.txt", At: "/w/a.txt", Before: []byte("old\n"), After: []byte("new\n")}},
+		Amend:   func([]preview.Change) {}, AcceptEdits: func() error { return nil },
+	}})
+	l.syncDialog()
+	for i, o := range l.dialog.options {
+		l.selected = i
+		rows, _, y := l.region()
+		text := strings.Join(rows, "\n")
+		label, _, _ := strings.Cut(o.label, ":")
+		label = label[:min(len(label), 20)]
+		if len(rows) >= height || !strings.Contains(text, "? Edit a.txt?") || !strings.Contains(text, "a.txt · +1 −1") || !strings.HasPrefix(rows[y], "› "+string(o.key)+" "+label) {
+			t.Errorf("answer %c, row %d of\n%s", o.key, y, text)
+		}
+	}
+}

@@ -32,5 +32,5 @@ func (p *plainScreen) printView(v view) {
 
 // Reserved reports whether a command of that name is the terminal's own.
 func Reserved(name string) bool {
-	return slices.Contains([]string{"help", "jobs", "queue", "quit"}, name)
+	return slices.Contains([]string{"help", "jobs", "keys", "queue", "quit"}, name)
 }
