@@ -27,8 +27,9 @@ func (g *Graph) Search(query string, n int) []Node {
 	var found []match
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	for _, node := range g.nodes {
-		if node.Kind == File || node.Kind == Package || !strings.HasPrefix(node.File, file) && !strings.HasSuffix(node.File, "/"+file) {
+	for i := range g.vertices {
+		node := g.vertices[i].node
+		if node == nil || node.Kind == File || node.Kind == Package || !strings.HasPrefix(node.File, file) && !strings.HasSuffix(node.File, "/"+file) {
 			continue
 		}
 		if score := resembles(node.Name(), name); score >= 0 {
