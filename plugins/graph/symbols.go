@@ -2,7 +2,6 @@ package graph
 
 import (
 	"cmp"
-	"go/parser"
 	"go/token"
 	"slices"
 	"strings"
@@ -144,7 +143,7 @@ func definitions(name string, data []byte) (found map[string]Node) {
 	}()
 	if lang == "go" {
 		fset := token.NewFileSet()
-		if tree, _ := parser.ParseFile(fset, name, data, parser.SkipObjectResolution|parser.ParseComments); tree != nil {
+		if tree, _ := parseText(fset, name, data); tree != nil {
 			goNodes(fset, tree, f, data)
 		}
 	} else {
