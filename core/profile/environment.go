@@ -10,7 +10,7 @@ import (
 
 // environment describes the environment to the model. Unknown values are left
 // out.
-func environment(req core.PromptRequest, repo repository, facts Facts) string {
+func environment(req core.PromptRequest, repo *repository, facts Facts) string {
 	var b strings.Builder
 	b.WriteString("<environment>\n")
 	line := func(name, value string) {

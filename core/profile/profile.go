@@ -136,11 +136,12 @@ func (s spec) prompt(ctx context.Context, name string, req core.PromptRequest, o
 	if opts.Facts != nil {
 		facts = opts.Facts(req.Provider, req.Model)
 	}
-	var repo repository
+	repo := &repository{}
 	var documents string
 	if !opts.Bare && req.Environment != nil {
 		repo = findRepository(ctx, req.Environment)
-		documents = readDocuments(ctx, req.Environment, repo.root, append([]string{"AGENTS.md"}, s.documents...))
+		documents = readDocuments(ctx, req.Environment, repo.root, append([]string{"AGENTS.md"}, s.documents...)) // while git runs
+		repo.git.Wait()
 	}
 	var b strings.Builder
 	for _, layer := range []string{base, environment(req, repo, facts), repo.snapshot(), documents} {

@@ -292,6 +292,18 @@ func TestGitRunsNothing(t *testing.T) {
 	}
 }
 
+// BenchmarkPromptGit makes the prompt in a repository, with the state that git tells.
+func BenchmarkPromptGit(b *testing.B) {
+	dir, _ := repo(b)
+	where := localAt(b, dir)
+	p := mustNew(b, "anthropic", profile.Options{})
+	for b.Loop() {
+		if _, err := p.Prompt(context.Background(), core.PromptRequest{Env: where.Info(), Environment: where}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkPrompt(b *testing.B) {
 	dir := b.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "AGENTS.md"), []byte(strings.Repeat("Run make test.\n", 500)), 0o600); err != nil {

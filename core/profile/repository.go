@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
@@ -20,7 +21,8 @@ type repository struct {
 	branch string // empty if no branch is checked out
 	status string // output of git status --porcelain
 	log    []string
-	asked  bool // git ran successfully
+	asked  bool           // git ran successfully
+	git    sync.WaitGroup // until git has answered, status, log and asked are not to be read
 }
 
 // gitTime is the timeout of git; after it, the prompt has no git state.
@@ -28,10 +30,10 @@ const gitTime = 2 * time.Second
 
 // findRepository looks for a repository in the working directory and above. If
 // there is one, and its configuration names no programs that git would run, it
-// runs git once.
-func findRepository(ctx context.Context, env core.Environment) repository {
+// starts git; the caller waits for its answers.
+func findRepository(ctx context.Context, env core.Environment) *repository {
 	info := env.Info()
-	r := repository{looked: true}
+	r := &repository{looked: true}
 	slash := pathsOf(info.OS)
 	var dir string
 	for at := info.Dir; ; {
@@ -56,7 +58,7 @@ func findRepository(ctx context.Context, env core.Environment) repository {
 		}
 	}
 	if harmless(ctx, env, slash, dir) {
-		r.ask(ctx, env)
+		r.git.Go(func() { r.ask(ctx, env) })
 	}
 	return r
 }
@@ -98,27 +100,38 @@ func harmless(ctx context.Context, env core.Environment, slash paths, dir string
 	return true
 }
 
-// ask runs git for the state of the files and the last commits.
+// ask runs git for the state of the files and, at the same time, for the last commits.
 func (r *repository) ask(ctx context.Context, env core.Environment) {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
-	const git = "git --no-optional-locks -c core.fsmonitor=false -c log.showSignature=false -c color.ui=false "
-	then := "; "
-	if env.Info().Shell == "cmd" {
-		then = " & "
-	}
-	script := git + "status --porcelain --ignore-submodules=all" + then + "echo ---log---" + then + git + "log -n 8 --pretty=oneline --abbrev-commit --no-decorate"
-	out, _, err := core.Exec(ctx, env, core.Command{Script: script, Dir: r.root, Env: []string{"GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat", "LC_ALL=C"}})
-	status, log, ok := bytes.Cut(bytes.ReplaceAll(out, []byte("\r\n"), []byte("\n")), []byte("---log---"))
-	if err != nil || !ok || bytes.HasPrefix(status, []byte("fatal:")) || bytes.Contains(status, []byte("not found")) {
-		return
-	}
-	r.asked, r.status = true, string(status)
-	for l := range strings.SplitSeq(strings.TrimSpace(string(log)), "\n") {
-		if l = oneLine(l); l != "" && !strings.HasPrefix(l, "fatal:") {
+	var log string
+	var other sync.WaitGroup
+	other.Go(func() {
+		log, _ = r.run(ctx, env, "log", "-n", "8", "--pretty=oneline", "--abbrev-commit", "--no-decorate") // fails before the first commit
+	})
+	r.status, r.asked = r.run(ctx, env, "status", "--porcelain", "--ignore-submodules=all")
+	other.Wait()
+	for l := range strings.SplitSeq(strings.TrimSpace(log), "\n") {
+		if l = oneLine(l); l != "" {
 			r.log = append(r.log, clip(l, 100))
 		}
 	}
+}
+
+// run runs git, without a shell, and reports whether it succeeded.
+func (r *repository) run(ctx context.Context, env core.Environment, args ...string) (string, bool) {
+	var out bytes.Buffer
+	p, err := env.Start(ctx, core.Command{
+		Argv:   append([]string{"git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false", "-c", "color.ui=false"}, args...),
+		Dir:    r.root,
+		Env:    []string{"GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat", "LC_ALL=C"},
+		Stdout: &out,
+	})
+	if err != nil {
+		return "", false
+	}
+	exit, err := p.Wait()
+	return strings.ReplaceAll(out.String(), "\r\n", "\n"), err == nil && exit.Code == 0
 }
 
 // snapshot describes the state of the repository to the model.

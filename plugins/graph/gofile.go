@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // goFile is what the packages around a Go file need to know of it.
@@ -51,7 +52,10 @@ func parseGo(fset *token.FileSet, facts *fileFacts, data []byte) (*ast.File, *go
 		facts.warn("other-platform", 0, "not built on this platform: its code is not in the graph")
 		return nil, nil
 	}
-	f, err := parser.ParseFile(fset, facts.path, data, parser.SkipObjectResolution|parser.ParseComments)
+	if !utf8.Valid(data) {
+		facts.warn("syntax", 0, "it is not UTF-8")
+	}
+	f, err := parseText(fset, facts.path, data)
 	if err != nil {
 		line := 0
 		if list, ok := err.(interface{ Unwrap() []error }); ok && len(list.Unwrap()) > 0 {
@@ -69,6 +73,22 @@ func parseGo(fset *token.FileSet, facts *fileFacts, data []byte) (*ast.File, *go
 		}
 	}
 	return f, g
+}
+
+// parseText parses a file. Bytes that are not UTF-8 count as question marks: with one
+// in the first comment, package parser leaves out all declarations.
+func parseText(fset *token.FileSet, name string, data []byte) (*ast.File, error) {
+	if !utf8.Valid(data) {
+		data = slices.Clone(data)
+		for i := 0; i < len(data); {
+			r, size := utf8.DecodeRune(data[i:])
+			if r == utf8.RuneError && size == 1 {
+				data[i] = '?'
+			}
+			i += size
+		}
+	}
+	return parser.ParseFile(fset, name, data, parser.SkipObjectResolution|parser.ParseComments)
 }
 
 // declHash hashes the source of all declarations but the bodies of functions.

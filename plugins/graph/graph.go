@@ -100,11 +100,24 @@ type Warning struct {
 
 // Graph holds what is known of all files. It changes when its [Index] is
 // refreshed; its methods are safe for concurrent use.
+//
+// Walks over it go by number: they look at most IDs of the graph, and a map of texts
+// costs ten times what an array does.
 type Graph struct {
-	mu      sync.RWMutex
-	nodes   map[string]*Node
-	files   map[string]*fileFacts
-	out, in map[string][]ref // the edges of a node, even if the other end is not there (yet)
+	mu       sync.RWMutex
+	files    map[string]*fileFacts
+	numbers  map[string]int32 // of each ID; an ID keeps its number even if it is gone
+	vertices []vertex         // by number
+
+	usesMu sync.Mutex // while mu is locked for reading
+	uses   []uses     // by number; nil after a change
+}
+
+// vertex is an ID with what is known of it.
+type vertex struct {
+	id      string
+	node    *Node // nil if no file defines it (any longer)
+	out, in []ref // its edges, even if the other end is not there (yet)
 }
 
 // fact is an edge as a file states it; the node that it leads to may not exist.
@@ -120,27 +133,51 @@ type fact struct {
 type ref struct {
 	file  *fileFacts
 	index int32
+	other int32 // the number of the other end
 }
 
 func (r ref) fact() *fact { return &r.file.facts[r.index] }
 
 func newGraph() *Graph {
-	return &Graph{nodes: map[string]*Node{}, files: map[string]*fileFacts{}, out: map[string][]ref{}, in: map[string][]ref{}}
+	return &Graph{files: map[string]*fileFacts{}, numbers: map[string]int32{}}
 }
+
+// number returns the number of an ID, a new one if it has none.
+func (g *Graph) number(id string) int32 {
+	n, ok := g.numbers[id]
+	if !ok {
+		n = int32(len(g.vertices))
+		g.numbers[id] = n
+		g.vertices = append(g.vertices, vertex{id: id})
+	}
+	return n
+}
+
+// vertex returns what is known of an ID; an empty one if nothing is.
+func (g *Graph) vertex(id string) vertex {
+	if n, ok := g.numbers[id]; ok {
+		return g.vertices[n]
+	}
+	return vertex{}
+}
+
+// node returns the node with an ID, or nil.
+func (g *Graph) node(id string) *Node { return g.vertex(id).node }
 
 // put replaces what is known of a file; f is nil if the file is gone.
 func (g *Graph) put(path string, f *fileFacts) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.uses = nil
 	if old := g.files[path]; old != nil {
 		for i := range old.nodes {
-			if g.nodes[old.nodes[i].ID] == &old.nodes[i] {
-				delete(g.nodes, old.nodes[i].ID)
+			if v := &g.vertices[g.number(old.nodes[i].ID)]; v.node == &old.nodes[i] {
+				v.node = nil
 			}
 		}
 		for i := range old.facts {
-			drop(g.out, old.facts[i].from, old)
-			drop(g.in, old.facts[i].to, old)
+			from, to := &g.vertices[g.number(old.facts[i].from)], &g.vertices[g.number(old.facts[i].to)]
+			from.out, to.in = without(from.out, old), without(to.in, old)
 		}
 		delete(g.files, path)
 	}
@@ -150,25 +187,21 @@ func (g *Graph) put(path string, f *fileFacts) {
 	f.normalize()
 	g.files[path] = f
 	for i := range f.nodes {
-		g.nodes[f.nodes[i].ID] = &f.nodes[i]
+		g.vertices[g.number(f.nodes[i].ID)].node = &f.nodes[i]
 	}
-	for i, fact := range f.facts {
-		g.out[fact.from] = append(g.out[fact.from], ref{f, int32(i)})
-		g.in[fact.to] = append(g.in[fact.to], ref{f, int32(i)})
+	for i := range f.facts {
+		from, to := g.number(f.facts[i].from), g.number(f.facts[i].to)
+		g.vertices[from].out = append(g.vertices[from].out, ref{f, int32(i), to})
+		g.vertices[to].in = append(g.vertices[to].in, ref{f, int32(i), from})
 	}
 }
 
-// drop removes a file's edges from a node's list.
-func drop(lists map[string][]ref, id string, file *fileFacts) {
-	list := lists[id]
-	if len(list) == 0 {
-		return
+// without removes a file's edges from a list.
+func without(list []ref, file *fileFacts) []ref {
+	if list = slices.DeleteFunc(list, func(r ref) bool { return r.file == file }); len(list) == 0 {
+		return nil
 	}
-	if list = slices.DeleteFunc(list, func(r ref) bool { return r.file == file }); len(list) > 0 {
-		lists[id] = list
-	} else {
-		delete(lists, id)
-	}
+	return list
 }
 
 // file returns what is known of a file; nil if nothing is.
@@ -182,7 +215,7 @@ func (g *Graph) file(path string) *fileFacts {
 func (g *Graph) Node(id string) (Node, bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	if n := g.nodes[id]; n != nil {
+	if n := g.node(id); n != nil {
 		return *n, true
 	}
 	return Node{}, false
@@ -192,7 +225,7 @@ func (g *Graph) Node(id string) (Node, bool) {
 func (g *Graph) Nodes() []Node {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	nodes := make([]Node, 0, len(g.nodes))
+	nodes := make([]Node, 0, len(g.vertices))
 	for _, path := range slices.Sorted(maps.Keys(g.files)) {
 		nodes = append(nodes, g.files[path].nodes...)
 	}
@@ -206,7 +239,7 @@ func (g *Graph) Edges() []Edge {
 	var edges []Edge
 	for _, path := range slices.Sorted(maps.Keys(g.files)) {
 		for i := range g.files[path].facts {
-			if f := &g.files[path].facts[i]; g.nodes[f.from] != nil && g.nodes[f.to] != nil {
+			if f := &g.files[path].facts[i]; g.node(f.from) != nil && g.node(f.to) != nil {
 				edges = append(edges, f.edge(path))
 			}
 		}
@@ -230,18 +263,24 @@ func (f *fact) edge(path string) Edge {
 }
 
 // Out returns the edges from a node, of the relations given or of all.
-func (g *Graph) Out(id string, kinds ...Relation) []Edge { return g.list(g.out, id, kinds) }
-
-// In returns the edges to a node, of the relations given or of all.
-func (g *Graph) In(id string, kinds ...Relation) []Edge { return g.list(g.in, id, kinds) }
-
-func (g *Graph) list(lists map[string][]ref, id string, kinds []Relation) []Edge {
+func (g *Graph) Out(id string, kinds ...Relation) []Edge {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
+	return g.edges(g.vertex(id).out, kinds)
+}
+
+// In returns the edges to a node, of the relations given or of all.
+func (g *Graph) In(id string, kinds ...Relation) []Edge {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.edges(g.vertex(id).in, kinds)
+}
+
+func (g *Graph) edges(list []ref, kinds []Relation) []Edge {
 	var edges []Edge
-	for _, r := range lists[id] {
+	for _, r := range list {
 		f := r.fact()
-		if g.nodes[f.from] != nil && g.nodes[f.to] != nil && (len(kinds) == 0 || slices.Contains(kinds, f.kind)) {
+		if g.node(f.from) != nil && g.node(f.to) != nil && (len(kinds) == 0 || slices.Contains(kinds, f.kind)) {
 			edges = append(edges, f.edge(r.file.path))
 		}
 	}

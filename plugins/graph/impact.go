@@ -37,8 +37,14 @@ type Report struct {
 	Complete  bool               `json:"complete"`          // nothing unsafe or unknown is among it
 }
 
-// causes are the relations along which a change spreads, against their direction.
-var causes = map[Relation]bool{Calls: true, Refers: true, Inherits: true, Implement: true, Inits: true}
+// causes reports whether a change spreads along a relation, against its direction.
+func (r Relation) causes() bool {
+	switch r {
+	case Calls, Refers, Inherits, Implement, Inits:
+		return true
+	}
+	return false
+}
 
 // Impact reports what changes of some nodes may break. Changing a file is changing
 // everything in it.
@@ -46,30 +52,24 @@ func (g *Graph) Impact(ids ...string) *Report {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	r := &Report{Edges: map[Confidence]int{}, Complete: true}
-	w := wave{g: g, r: r, reached: map[string]*Affected{}}
-	start := func(n *Node) {
-		if w.reached[n.ID] == nil {
-			w.reach(n, &Affected{Confidence: High})
-			r.Changed = append(r.Changed, *n)
-		}
-	}
+	w := wave{g: g, r: r, at: make([]int32, len(g.vertices))}
 	for _, id := range ids {
-		n := g.nodes[id]
+		n := g.node(id)
 		if n == nil {
 			continue
 		}
-		start(n)
-		if n.Kind == File && g.files[n.File] != nil {
-			for i := range g.files[n.File].nodes {
-				if inner := &g.files[n.File].nodes[i]; inner.Kind != Package {
-					start(inner)
+		w.start(n)
+		if f := g.files[n.File]; n.Kind == File && f != nil {
+			for i := range f.nodes {
+				if inner := &f.nodes[i]; inner.Kind != Package {
+					w.start(inner)
 				}
 			}
 		}
 	}
 	w.spread()
 	w.prune()
-	g.collect(w.reached, r)
+	w.collect()
 	return r
 }
 
@@ -77,33 +77,56 @@ func (g *Graph) Impact(ids ...string) *Report {
 // those of medium and of low confidence, and each time to the nearest nodes first, so
 // that each node is found in the best way.
 type wave struct {
-	g       *Graph
-	r       *Report
-	reached map[string]*Affected
-	front   [][]*Affected    // found with the confidence at hand, by distance
-	later   [3][][]laterEdge // of less confidence, by the distance of where they start
-	types   bool             // a method was reached through an interface
+	g     *Graph
+	r     *Report
+	hits  []hit
+	at    []int32          // by the number of a node: 1 + the index of its hit; 0 if it was not reached
+	front [][]int32        // the hits with the confidence at hand, by distance
+	later [3][][]laterEdge // of less confidence, by the distance of where they start
+	types bool             // a method was reached through an interface
 }
 
-// laterEdge is an edge to a node that was reached, from one that was not yet.
+// hit is a node that was reached.
+type hit struct {
+	node     *Node
+	number   int32
+	via      int32 // the hit before it on the way from the change; -1 for what changed
+	distance int32
+	tier     int8 // the rank of its confidence
+	pruned   bool
+}
+
+// laterEdge is an edge to a hit, from a node that was not reached yet.
 type laterEdge struct {
-	from       string
-	at         *Affected
+	from, via  int32
 	confidence Confidence
 	dispatches bool
 }
 
+func (w *wave) start(n *Node) {
+	if number := w.g.numbers[n.ID]; w.at[number] == 0 {
+		w.reach(hit{node: n, number: number, via: -1})
+		w.r.Changed = append(w.r.Changed, *n)
+	}
+}
+
+func (w *wave) reach(h hit) {
+	w.front = put(w.front, int(h.distance), int32(len(w.hits)))
+	w.hits = append(w.hits, h)
+	w.at[h.number] = int32(len(w.hits))
+}
+
 func (w *wave) spread() {
-	for tier, confidence := range []Confidence{High, Medium, Low} {
+	for tier := range w.later {
 		for d := 0; d < max(len(w.front), len(w.later[tier])); d++ {
 			if d < len(w.later[tier]) {
 				for _, e := range w.later[tier][d] {
-					w.follow(e, confidence)
+					w.follow(e, tier)
 				}
 			}
 			if d < len(w.front) {
 				for _, at := range w.front[d] {
-					w.edges(at, tier, confidence)
+					w.edges(at, tier)
 				}
 			}
 		}
@@ -111,58 +134,53 @@ func (w *wave) spread() {
 	}
 }
 
-// edges follows the edges to a node, or keeps them for later.
-func (w *wave) edges(at *Affected, tier int, confidence Confidence) {
-	for _, ref := range w.g.in[at.ID] {
-		f := ref.fact()
-		if !causes[f.kind] || w.reached[f.from] != nil {
+// edges follows the edges to a hit, or keeps them for later.
+func (w *wave) edges(at int32, tier int) {
+	for _, ref := range w.g.vertices[w.hits[at].number].in {
+		if w.at[ref.other] != 0 {
 			continue
 		}
-		e := laterEdge{f.from, at, f.confidence, f.dispatches()}
+		f := ref.fact()
+		if !f.kind.causes() {
+			continue
+		}
+		e := laterEdge{ref.other, at, f.confidence, f.dispatches()}
 		switch n := rank(f.confidence); {
 		case n <= tier:
-			w.follow(e, confidence)
+			w.follow(e, tier)
 		case n < len(w.later):
-			w.later[n] = put(w.later[n], at.Distance, e)
+			w.later[n] = put(w.later[n], int(w.hits[at].distance), e)
 		}
 	}
 }
 
-func (w *wave) follow(e laterEdge, confidence Confidence) {
-	if n := w.g.nodes[e.from]; n != nil && w.reached[e.from] == nil {
+func (w *wave) follow(e laterEdge, tier int) {
+	if n := w.g.vertices[e.from].node; n != nil && w.at[e.from] == 0 {
 		w.r.Edges[e.confidence]++
 		w.types = w.types || e.dispatches
-		w.reach(n, &Affected{Distance: e.at.Distance + 1, Confidence: confidence, Via: e.at.ID})
+		w.reach(hit{node: n, number: e.from, via: e.via, distance: w.hits[e.via].distance + 1, tier: int8(tier)})
 	}
 }
 
 // prune takes back the Go tests that cannot have a value of the types whose methods
 // lie between them and the change.
 func (w *wave) prune() {
-	var tests, changed []string
-	for id, a := range w.reached {
-		switch {
-		case a.Distance == 0:
-			changed = append(changed, id)
-		case a.Kind == Test && a.Language() == "go":
-			tests = append(tests, id)
+	var tests, changed []int32 // numbers
+	for i := range w.hits {
+		switch h := &w.hits[i]; {
+		case h.distance == 0:
+			changed = append(changed, h.number)
+		case h.node.Kind == Test && h.node.Language() == "go":
+			tests = append(tests, h.number)
 		}
 	}
 	if !w.types || len(tests) == 0 {
 		return
 	}
 	can := w.g.reaching(tests, changed)
-	for _, id := range tests {
-		if !can[id] {
-			delete(w.reached, id)
-		}
+	for i, number := range tests {
+		w.hits[w.at[number]-1].pruned = can[i/64]&(1<<(i%64)) == 0
 	}
-}
-
-func (w *wave) reach(n *Node, a *Affected) {
-	a.Node = *n
-	w.reached[n.ID] = a
-	w.front = put(w.front, a.Distance, a)
 }
 
 // put adds an element to the list at an index.
@@ -174,41 +192,51 @@ func put[T any](lists [][]T, i int, e T) [][]T {
 	return lists
 }
 
-func byCertainty(a, b *Affected) int {
-	if c := cmp.Or(rank(a.Confidence)-rank(b.Confidence), a.Distance-b.Distance); c != 0 {
+func byCertainty(a, b hit) int {
+	if c := cmp.Or(cmp.Compare(a.tier, b.tier), cmp.Compare(a.distance, b.distance)); c != 0 {
 		return c
 	}
-	return cmp.Compare(a.ID, b.ID)
+	return cmp.Compare(a.node.ID, b.node.ID)
 }
 
-// collect fills the lists of a report.
-func (g *Graph) collect(reached map[string]*Affected, r *Report) {
-	files := map[string]*AffectedFile{}
+// affected returns a hit for a report.
+func (w *wave) affected(h hit) Affected {
+	a := Affected{Node: *h.node, Distance: int(h.distance), Confidence: [...]Confidence{High, Medium, Low}[h.tier]}
+	if h.via >= 0 {
+		a.Via = w.hits[h.via].node.ID
+	}
+	return a
+}
+
+// collect fills the lists of the report.
+func (w *wave) collect() {
+	r := w.r
+	files := map[string]bool{} // with something that a change may break
 	unsafe := map[string]bool{}
-	for _, a := range slices.SortedFunc(maps.Values(reached), byCertainty) {
-		if a.Kind == Package {
+	sorted := slices.DeleteFunc(slices.Clone(w.hits), func(h hit) bool { return h.pruned || h.node.Kind == Package })
+	slices.SortFunc(sorted, byCertainty)
+	for _, h := range sorted {
+		unsafe[h.node.File] = true
+		if h.node.Kind == Test {
+			r.Tests = append(r.Tests, w.affected(h))
+		}
+		if h.distance == 0 {
 			continue
 		}
-		unsafe[a.File] = true
-		if a.Kind == Test {
-			r.Tests = append(r.Tests, *a)
+		if h.node.Kind == Function || h.node.Kind == Method {
+			r.Functions = append(r.Functions, w.affected(h))
 		}
-		if a.Distance == 0 {
-			continue
-		}
-		if a.Kind == Function || a.Kind == Method {
-			r.Functions = append(r.Functions, *a)
-		}
-		if files[a.File] == nil {
-			files[a.File] = &AffectedFile{a.File, a.Distance, a.Confidence}
-			r.Files = append(r.Files, *files[a.File])
+		if !files[h.node.File] {
+			files[h.node.File] = true
+			a := w.affected(h)
+			r.Files = append(r.Files, AffectedFile{a.File, a.Distance, a.Confidence})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(unsafe)) {
-		if f := g.files[name]; f != nil {
-			for _, w := range f.warnings {
-				if w.Code == "unsafe" && inCone(reached, f, w.Line) {
-					r.Unsafe = append(r.Unsafe, w)
+		if f := w.g.files[name]; f != nil {
+			for _, warning := range f.warnings {
+				if warning.Code == "unsafe" && w.inCone(f, warning.Line) {
+					r.Unsafe = append(r.Unsafe, warning)
 				}
 			}
 		}
@@ -218,9 +246,13 @@ func (g *Graph) collect(reached map[string]*Affected, r *Report) {
 }
 
 // inCone reports whether a line of a file belongs to something reached.
-func inCone(reached map[string]*Affected, f *fileFacts, line int) bool {
+func (w *wave) inCone(f *fileFacts, line int) bool {
 	for i := range f.nodes {
-		if n := &f.nodes[i]; n.Kind != Package && n.Line <= line && line <= n.EndLine && reached[n.ID] != nil {
+		n := &f.nodes[i]
+		if n.Kind == Package || n.Line > line || line > n.EndLine {
+			continue
+		}
+		if at := w.at[w.g.numbers[n.ID]]; at != 0 && !w.hits[at-1].pruned {
 			return true
 		}
 	}
@@ -251,34 +283,35 @@ type Step = Edge
 func (g *Graph) Why(from, to string) []Step {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	if g.nodes[from] == nil || g.nodes[to] == nil {
+	if g.node(from) == nil || g.node(to) == nil || from == to {
 		return nil
 	}
-	before := map[string]ref{}
-	seen := map[string]bool{from: true}
+	start, end := g.numbers[from], g.numbers[to]
+	before := map[int32]ref{}
+	seen := map[int32]bool{start: true}
 	for _, tier := range []Confidence{High, Medium, Low} {
-		queue := slices.Sorted(maps.Keys(seen))
-		for len(queue) > 0 && !seen[to] {
+		queue := slices.SortedFunc(maps.Keys(seen), func(a, b int32) int { return cmp.Compare(g.vertices[a].id, g.vertices[b].id) })
+		for len(queue) > 0 && !seen[end] {
 			at := queue[0]
 			queue = queue[1:]
-			for _, r := range g.out[at] {
+			for _, r := range g.vertices[at].out {
 				f := r.fact()
-				if seen[f.to] || g.nodes[f.to] == nil || !(causes[f.kind] || f.kind == Imports) || rank(f.confidence) > rank(tier) {
+				if seen[r.other] || g.vertices[r.other].node == nil || !(f.kind.causes() || f.kind == Imports) || rank(f.confidence) > rank(tier) {
 					continue
 				}
-				seen[f.to], before[f.to] = true, r
-				queue = append(queue, f.to)
+				seen[r.other], before[r.other] = true, r
+				queue = append(queue, r.other)
 			}
 		}
 	}
-	if !seen[to] || from == to {
+	if !seen[end] {
 		return nil
 	}
 	var steps []Step
-	for at := to; at != from; {
-		r := before[at]
-		steps = append(steps, r.fact().edge(r.file.path))
-		at = r.fact().from
+	for at := end; at != start; {
+		f := before[at].fact()
+		steps = append(steps, f.edge(before[at].file.path))
+		at = g.numbers[f.from]
 	}
 	slices.Reverse(steps)
 	return steps
@@ -290,9 +323,11 @@ func (g *Graph) Cycles() [][]string {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	t := tarjan{g: g, index: map[string]int{}, low: map[string]int{}, on: map[string]bool{}}
-	for _, id := range slices.Sorted(maps.Keys(g.nodes)) {
-		if g.nodes[id].Kind == File && t.index[id] == 0 {
-			t.visit(id)
+	for _, path := range slices.Sorted(maps.Keys(g.files)) {
+		for i := range g.files[path].nodes {
+			if n := &g.files[path].nodes[i]; n.Kind == File && t.index[n.ID] == 0 {
+				t.visit(n.ID)
+			}
 		}
 	}
 	slices.SortFunc(t.found, func(a, b []string) int { return cmp.Compare(a[0], b[0]) })
@@ -317,11 +352,11 @@ func (t *tarjan) visit(root string) {
 	t.enter(root)
 	for len(frames) > 0 {
 		top := &frames[len(frames)-1]
-		if out := t.g.out[top.id]; top.next < len(out) {
+		if out := t.g.vertex(top.id).out; top.next < len(out) {
 			f := out[top.next].fact()
 			top.next++
 			switch {
-			case f.kind != Imports || t.g.nodes[f.to] == nil || t.g.nodes[f.to].Kind != File:
+			case f.kind != Imports || t.g.node(f.to) == nil || t.g.node(f.to).Kind != File:
 			case t.index[f.to] == 0:
 				t.enter(f.to)
 				frames = append(frames, frame{id: f.to})

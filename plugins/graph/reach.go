@@ -6,31 +6,37 @@ package graph
 // there (rapid type analysis; D. Bacon, 1996). It does so for all tests at once, with a
 // bit for each.
 type reach struct {
-	g       *Graph
-	nodes   []reached
-	ids     []string
-	numbers map[string]int
-	queue   []int
-	words   int
+	g     *Graph
+	uses  []uses
+	nodes []reached
+	at    []int32 // by the number of a node in the graph: 1 + its index in nodes
+	queue []int32
+	words int
+	bits  []uint64 // not yet used
 }
 
 // reached is a node that a test reaches.
 type reached struct {
-	tests  []uint64
-	next   []int      // what it depends on
-	calls  []dispatch // the methods behind an interface's method, and behind others of this type
-	known  bool       // next and calls are set
+	number int32
 	queued bool
+	tests  []uint64
+}
+
+// uses are what a node depends on, by number.
+type uses struct {
+	next  []int32
+	calls []dispatch // the methods behind an interface's method, and behind others of this type
 }
 
 // dispatch is a call of an interface's method that leads to a method of a type.
-type dispatch struct{ from, owner, to int }
+type dispatch struct{ from, owner, to int32 }
 
-// reaching returns those of the tests that can run any of the changed nodes.
-func (g *Graph) reaching(tests, changed []string) map[string]bool {
-	r := &reach{g: g, numbers: map[string]int{}, words: (len(tests) + 63) / 64}
-	for i, id := range tests {
-		n := r.number(id)
+// reaching returns a bit for each of the tests: whether it can run any of the changed
+// nodes. Both are given by number.
+func (g *Graph) reaching(tests, changed []int32) []uint64 {
+	r := &reach{g: g, uses: g.allUses(), at: make([]int32, len(g.vertices)), words: (len(tests) + 63) / 64}
+	for i, number := range tests {
+		n := r.index(number)
 		r.nodes[n].tests[i/64] |= 1 << (i % 64)
 		r.push(n)
 	}
@@ -38,39 +44,51 @@ func (g *Graph) reaching(tests, changed []string) map[string]bool {
 		n := r.queue[0]
 		r.queue = r.queue[1:]
 		r.nodes[n].queued = false
-		r.look(n)
-		for _, to := range r.nodes[n].next {
-			r.add(to, r.nodes[n].tests, nil)
-		}
-		for _, d := range r.nodes[n].calls {
-			r.add(d.to, r.nodes[d.from].tests, r.nodes[d.owner].tests)
-		}
+		r.spread(r.nodes[n])
 	}
-	found := map[string]bool{}
-	for _, id := range changed {
-		if n, ok := r.numbers[id]; ok {
-			for i, test := range tests {
-				if r.nodes[n].tests[i/64]&(1<<(i%64)) != 0 {
-					found[test] = true
-				}
-			}
+	found := make([]uint64, r.words)
+	for _, number := range changed {
+		for i, word := range r.tests(number) {
+			found[i] |= word
 		}
 	}
 	return found
 }
 
-func (r *reach) number(id string) int {
-	n, ok := r.numbers[id]
-	if !ok {
-		n = len(r.nodes)
-		r.numbers[id] = n
-		r.ids = append(r.ids, id)
-		r.nodes = append(r.nodes, reached{tests: make([]uint64, r.words)})
+// spread takes the tests that reach a node to what it depends on.
+func (r *reach) spread(at reached) {
+	for _, to := range r.uses[at.number].next {
+		r.add(r.index(to), at.tests, nil)
 	}
-	return n
+	for _, d := range r.uses[at.number].calls {
+		if from, owner := r.tests(d.from), r.tests(d.owner); from != nil && owner != nil {
+			r.add(r.index(d.to), from, owner)
+		}
+	}
 }
 
-func (r *reach) push(n int) {
+// tests returns the bits of the tests that reach a node, nil if none does.
+func (r *reach) tests(number int32) []uint64 {
+	if at := r.at[number]; at != 0 {
+		return r.nodes[at-1].tests
+	}
+	return nil
+}
+
+// index returns the index of a node.
+func (r *reach) index(number int32) int32 {
+	if r.at[number] == 0 {
+		if len(r.bits) < r.words {
+			r.bits = make([]uint64, 1024*r.words)
+		}
+		r.nodes = append(r.nodes, reached{number: number, tests: r.bits[:r.words:r.words]})
+		r.bits = r.bits[r.words:]
+		r.at[number] = int32(len(r.nodes))
+	}
+	return r.at[number] - 1
+}
+
+func (r *reach) push(n int32) {
 	if !r.nodes[n].queued {
 		r.nodes[n].queued = true
 		r.queue = append(r.queue, n)
@@ -78,14 +96,14 @@ func (r *reach) push(n int) {
 }
 
 // add says that tests reach a node, of these only those that reach its type, too.
-func (r *reach) add(n int, tests, owner []uint64) {
-	grown := false
+func (r *reach) add(n int32, tests, owner []uint64) {
+	grown, all := false, r.nodes[n].tests
 	for i, word := range tests {
 		if owner != nil {
 			word &= owner[i]
 		}
-		if have := &r.nodes[n].tests[i]; word&^*have != 0 {
-			*have |= word
+		if word&^all[i] != 0 {
+			all[i] |= word
 			grown = true
 		}
 	}
@@ -94,40 +112,49 @@ func (r *reach) add(n int, tests, owner []uint64) {
 	}
 }
 
-// look lists what a node depends on, once.
-func (r *reach) look(n int) {
-	if r.nodes[n].known {
-		return
-	}
-	r.nodes[n].known = true
-	for _, ref := range r.g.out[r.ids[n]] {
-		f := ref.fact()
-		to := r.g.nodes[f.to]
-		switch {
-		case !causes[f.kind] || to == nil:
-		case !f.dispatches():
-			r.nodes[n].next = append(r.nodes[n].next, r.number(f.to))
-		case to.Kind == Method:
-			if owner := r.g.owner(f.to); owner != "" {
-				d := dispatch{n, r.number(owner), r.number(f.to)}
-				r.nodes[n].calls = append(r.nodes[n].calls, d)
-				r.nodes[d.owner].calls = append(r.nodes[d.owner].calls, d)
-			} else {
-				r.nodes[n].next = append(r.nodes[n].next, r.number(f.to))
-			}
+// allUses returns what each node depends on. It is made once after each change.
+func (g *Graph) allUses() []uses {
+	g.usesMu.Lock()
+	defer g.usesMu.Unlock()
+	if g.uses == nil {
+		g.uses = make([]uses, len(g.vertices))
+		for n := range g.vertices {
+			g.addUses(int32(n))
 		}
+	}
+	return g.uses
+}
+
+func (g *Graph) addUses(n int32) {
+	for _, ref := range g.vertices[n].out {
+		f := ref.fact()
+		to := g.vertices[ref.other].node
+		if to == nil || !f.kind.causes() || f.dispatches() && to.Kind != Method {
+			continue
+		}
+		owner := int32(-1)
+		if f.dispatches() {
+			owner = g.owner(ref.other)
+		}
+		if owner < 0 {
+			g.uses[n].next = append(g.uses[n].next, ref.other)
+			continue
+		}
+		d := dispatch{n, owner, ref.other}
+		g.uses[n].calls = append(g.uses[n].calls, d)
+		g.uses[owner].calls = append(g.uses[owner].calls, d)
 	}
 }
 
 // dispatches reports whether an edge leads from an interface of Go to what implements it.
 func (f *fact) dispatches() bool { return f.kind == Implement && f.rule == methodSet }
 
-// owner returns the type that a method of Go belongs to, or "".
-func (g *Graph) owner(id string) string {
-	for _, ref := range g.in[id] {
-		if f := ref.fact(); f.kind == Contains && g.nodes[f.from] != nil && (g.nodes[f.from].Kind == Class || g.nodes[f.from].Kind == Interface) {
-			return f.from
+// owner returns the number of the type that a method of Go belongs to, or -1.
+func (g *Graph) owner(method int32) int32 {
+	for _, ref := range g.vertices[method].in {
+		if n := g.vertices[ref.other].node; n != nil && ref.fact().kind == Contains && (n.Kind == Class || n.Kind == Interface) {
+			return ref.other
 		}
 	}
-	return ""
+	return -1
 }

@@ -341,8 +341,8 @@ func (g *Graph) fileLinks() map[string]map[string]float64 {
 	}
 	for name, f := range g.files {
 		for i := range f.facts {
-			to := g.nodes[f.facts[i].to]
-			if k := f.facts[i].kind; to == nil || to.File == name || name == methodsFile || to.Kind == Package || !causes[k] || k == Inits {
+			to := g.node(f.facts[i].to)
+			if k := f.facts[i].kind; to == nil || to.File == name || name == methodsFile || to.Kind == Package || !k.causes() || k == Inits {
 				continue
 			}
 			add(name, to.File, 1)

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"cmp"
-	"go/parser"
 	"go/token"
 	"slices"
 	"strings"
@@ -27,8 +26,9 @@ func (g *Graph) Search(query string, n int) []Node {
 	var found []match
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	for _, node := range g.nodes {
-		if node.Kind == File || node.Kind == Package || !strings.HasPrefix(node.File, file) && !strings.HasSuffix(node.File, "/"+file) {
+	for i := range g.vertices {
+		node := g.vertices[i].node
+		if node == nil || node.Kind == File || node.Kind == Package || !strings.HasPrefix(node.File, file) && !strings.HasSuffix(node.File, "/"+file) {
 			continue
 		}
 		if score := resembles(node.Name(), name); score >= 0 {
@@ -143,7 +143,7 @@ func definitions(name string, data []byte) (found map[string]Node) {
 	}()
 	if lang == "go" {
 		fset := token.NewFileSet()
-		if tree, _ := parser.ParseFile(fset, name, data, parser.SkipObjectResolution|parser.ParseComments); tree != nil {
+		if tree, _ := parseText(fset, name, data); tree != nil {
 			goNodes(fset, tree, f, data)
 		}
 	} else {
