@@ -106,7 +106,7 @@ func interpreter(argv []string, dir, home string) []string {
 		return nil
 	}
 	open := sandbox.ProgramPaths([]string{filepath.Dir(path), filepath.Dir(sandbox.Resolve(path))}, home)
-	return slices.DeleteFunc(open, func(p string) bool {
+	return slices.DeleteFunc(slices.Compact(open), func(p string) bool {
 		return slices.ContainsFunc(sandbox.SystemPaths(), func(s string) bool { return sandbox.Below(s, p) })
 	})
 }

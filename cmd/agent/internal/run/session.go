@@ -60,7 +60,7 @@ func (o *Options) Drive(ctx context.Context, asker core.Asker, do func(context.C
 	if missing != nil {
 		s.Warn(ctx, "MCP", missing.Error())
 	}
-	setup.WarnUnrecorded(ctx, s, t.Agent.Permissions.AgentHome, t.Session.Ephemeral)
+	setup.WarnUnrecorded(ctx, s, t.Agent.Home, t.Session.Ephemeral)
 	d.Agent = a
 	d.Opened = host.Opened{Session: s, Close: a.Close}
 	d.settings(s)

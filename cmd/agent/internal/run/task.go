@@ -119,7 +119,7 @@ func (t *Task) open(ctx context.Context) (opened host.Opened, init event.Event, 
 	if err != nil {
 		return opened, init, err
 	}
-	setup.WarnUnrecorded(ctx, s, t.Agent.Permissions.AgentHome, t.Session.Ephemeral)
+	setup.WarnUnrecorded(ctx, s, t.Agent.Home, t.Session.Ephemeral)
 	return host.Opened{Session: s, Close: a.Close}, t.initEvent(ctx, a, s), nil
 }
 

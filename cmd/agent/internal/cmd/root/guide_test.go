@@ -204,7 +204,7 @@ func (g *guide) compare(t *testing.T, path, text string) {
 				c.write(t, path, got)
 				continue
 			}
-			t.Errorf("%s:%d: $ %s\nprints\n%s\nnot\n%s", path, c.line, c.command, got, want)
+			t.Errorf("%s:%d: $ %s\nprints\n%s\nnot\n%s\nif that is right: go test ./cmd/agent/internal/cmd/root -run TestGuide -update", path, c.line, c.command, got, want)
 		}
 	}
 }
