@@ -22,7 +22,9 @@ import (
 type Session interface {
 	ID() string
 	State() core.State
-	Submit(ctx context.Context, in core.Input) (core.Outcome, error)
+	// Start begins an input, as that of [core.Session]. When it returns, a resumed parent
+	// knows of the input.
+	Start(ctx context.Context, in core.Input) (work func() (core.Outcome, error), err error)
 	Steer(in core.Input)
 	Unread() bool
 	Cancel(reason string)
@@ -251,10 +253,11 @@ func (a *agent) begin(wg *sync.WaitGroup, text string) {
 	a.inputs++
 	in := core.TextInput(text)
 	in.ID = strconv.Itoa(a.inputs) // another process that resumes the agent does not submit it twice
+	work := a.start(in)            // before the call that sends it has its result
 	wg.Go(func() {
 		defer close(done)
-		for more := a.work(in); more; {
-			more = a.work(core.Input{}) // continues with the messages
+		for a.more(work()) {
+			work = a.start(core.Input{}) // continues with the messages
 		}
 		if out, _ := a.state(); a.notify != nil && a.ctx.Err() == nil && out.Stop != string(core.StopCancelled) {
 			a.notify(out)
@@ -262,10 +265,18 @@ func (a *agent) begin(wg *sync.WaitGroup, text string) {
 	})
 }
 
-// work submits one input. It returns true if messages arrived too late for the
-// last model call: the agent is not done before it has read them.
-func (a *agent) work(in core.Input) bool {
-	out, err := a.session.Submit(a.ctx, in)
+// start begins an input, and returns what processes it.
+func (a *agent) start(in core.Input) (work func() (core.Outcome, error)) {
+	work, err := a.session.Start(a.ctx, in)
+	if err != nil {
+		return func() (core.Outcome, error) { return core.Outcome{}, err }
+	}
+	return work
+}
+
+// more takes the outcome of an input. It returns true if messages arrived too late for
+// the last model call: the agent is not done before it has read them.
+func (a *agent) more(out core.Outcome, err error) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	done := err == nil && (out.Stop == core.StopDone || out.Stop == core.StopAwaitingInput)

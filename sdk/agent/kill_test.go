@@ -27,7 +27,7 @@ import (
 )
 
 // TestKilledAfterEveryRecord kills the process of a session with reads, an edit, a
-// command, a subagent and a question after each of its records, and resumes the session
+// command, a subagent that gets a second message, and a question after each of its records, and resumes the session
 // in a copy of its directories, as on another machine. Whatever the moment: the session
 // comes to its end, no side effect happens twice, and each request begins with the bytes
 // of the one before.
@@ -47,7 +47,7 @@ func TestKilledAfterEveryRecord(t *testing.T) {
 	} else if _, err := fmt.Sscanf(out[strings.Index(out, "records "):], "records %d", &records); err != nil || records < 40 {
 		t.Fatalf("%d records, %v", records, err)
 	}
-	if effects, err := os.ReadFile(filepath.Join(whole, "work", "effects.txt")); string(effects) != "shell\nchild\ndeployed\n" {
+	if effects, err := os.ReadFile(filepath.Join(whole, "work", "effects.txt")); string(effects) != "shell\nchild\nagain\ndeployed\n" {
 		t.Fatalf("without a kill the effects are %q, %v", effects, err)
 	}
 	for at := 1; at <= records; at += step {
@@ -115,6 +115,10 @@ func checkDurable(t *testing.T, dir string) {
 			t.Errorf("the request\n%s\ndoes not begin with the one before\n%s", line, before)
 		}
 		before = line
+	}
+	// A message that was sent is read once, wherever the process ended.
+	if sent := bytes.Contains(before, []byte("is running again.")); sent && !bytes.Contains(before, []byte("It was told 2 times.")) || bytes.Contains(before, []byte("It was told 3 times.")) {
+		t.Errorf("the message was lost or doubled: %s", before[max(0, len(before)-2000):])
 	}
 	// A call of spawn_agent that was not begun is answered; any later one leads to a report.
 	if !bytes.Contains(before, []byte("It reports:")) && !bytes.Contains(before, []byte(`"name":"spawn_agent","content":[{"type":"text","text":"The call was not run`)) {
@@ -224,10 +228,12 @@ func (m durableModel) Stream(_ context.Context, req *model.Request) iter.Seq2[mo
 		{{Name: "shell", Args: `{"command":"echo shell >>effects.txt"}`}},
 		{{Name: "spawn_agent", Args: `{"task":"the part of the child"}`}},
 		{{Name: "wait", Args: `{"agent_id":"` + runningAgent(req.Messages) + `"}`}},
+		{{Name: "send_input", Args: `{"agent_id":"` + runningAgent(req.Messages) + `","message":"once more"}`}},
+		{{Name: "wait", Args: `{"agent_id":"` + runningAgent(req.Messages) + `"}`}},
 		{{Name: "deploy", Args: `{}`}, {Name: "read_file", Args: `{"file_path":"a.txt"}`}},
 	}
 	if strings.Contains(task, "child") {
-		turns = [][]model.ToolCall{{{Name: "shell", Args: `{"command":"echo child >>effects.txt"}`}}}
+		turns = [][]model.ToolCall{{{Name: "shell", Args: `{"command":"echo child >>effects.txt"}`}}, nil, {{Name: "shell", Args: `{"command":"echo again >>effects.txt"}`}}}
 	} else {
 		line, err := json.Marshal(append([]any{req.System}, anys(req.Messages)...))
 		if err == nil {
@@ -244,7 +250,10 @@ func (m durableModel) Stream(_ context.Context, req *model.Request) iter.Seq2[mo
 		}
 	}
 	turn := coretest.Say("All is done.")
-	if answered < len(turns) {
+	if strings.Contains(task, "child") {
+		turn = coretest.Say(fmt.Sprintf("It was told %d times.", told(req.Messages)))
+	}
+	if answered < len(turns) && turns[answered] != nil {
 		calls := slices.Clone(turns[answered])
 		for i := range calls {
 			calls[i].ID = fmt.Sprintf("call-%d-%d", answered, i)
@@ -252,6 +261,16 @@ func (m durableModel) Stream(_ context.Context, req *model.Request) iter.Seq2[mo
 		turn = coretest.CallTools(calls...)
 	}
 	return coretest.Model(turn).Stream(context.Background(), req)
+}
+
+// told counts the messages to a subagent.
+func told(messages []model.Message) (times int) {
+	for _, m := range messages {
+		if text := m.Parts.Text(); m.Role == model.RoleUser && (strings.Contains(text, "the part of the child") || text == "once more") {
+			times++
+		}
+	}
+	return times
 }
 
 // runningAgent returns the ID of the subagent that was started.

@@ -354,8 +354,8 @@ type childSession struct {
 	name, kind string
 }
 
-// Submit implements [subagent.Session].
-func (c *childSession) Submit(ctx context.Context, in core.Input) (core.Outcome, error) {
+// Start implements [subagent.Session].
+func (c *childSession) Start(ctx context.Context, in core.Input) (work func() (core.Outcome, error), err error) {
 	parent := c.node.parent
 	parent.mu.Lock()
 	noted := parent.session
@@ -364,14 +364,26 @@ func (c *childSession) Submit(ctx context.Context, in core.Input) (core.Outcome,
 	name := c.node.cfg.Model
 	c.node.mu.Unlock()
 	noted.Note(ctx, event.SubagentStart{Name: c.name, Path: c.node.path, Child: c.ID(), Kind: c.kind, Model: name, Input: in.Content.Text(), InputID: in.ID})
-	c.agent.subagents.Revive(ctx, c.ID())
-	out, err := c.Session.Submit(ctx, in)
-	out = c.node.settled(out)
-	if errors.Is(err, core.ErrDetached) {
-		return out, err // it has not ended
-	}
-	c.node.hooks.Ended(ctx, err)
-	c.node.adjust("", "")
+	run, err := c.Session.Start(ctx, in)
+	return func() (out core.Outcome, _ error) {
+		c.agent.subagents.Revive(ctx, c.ID())
+		err := err
+		if err == nil {
+			out, err = run()
+		}
+		out = c.node.settled(out)
+		if errors.Is(err, core.ErrDetached) {
+			return out, err // it has not ended
+		}
+		c.node.hooks.Ended(ctx, err)
+		c.node.adjust("", "")
+		noted.Note(ctx, c.end(out, err))
+		return out, err
+	}, nil
+}
+
+// end says how an input ended.
+func (c *childSession) end(out core.Outcome, err error) event.SubagentEnd {
 	end := event.SubagentEnd{Name: c.name, Child: c.ID(), Outcome: string(out.Stop), Text: out.Text, Usage: out.Usage, DurationMS: out.Duration.Milliseconds()}
 	if err != nil {
 		end.Error = err.Error()
@@ -379,8 +391,7 @@ func (c *childSession) Submit(ctx context.Context, in core.Input) (core.Outcome,
 	if out.Priced && out.Cost > 0 {
 		end.CostUSD = &out.Cost
 	}
-	noted.Note(ctx, end)
-	return out, err
+	return end
 }
 
 // Detach implements [subagent.Session].
