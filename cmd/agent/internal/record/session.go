@@ -148,7 +148,7 @@ func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err er
 	for _, step := range []struct{ see, keys string }{
 		{"/help", "The test fails. Please repair the script.\r"},
 		{"Run `sh slug_test.sh", "s"},
-		{"press a key", "y"},
+		{"view in full", "y"},
 		{"one separator.", ""},
 		{"tool rounds", ""},
 	} {
