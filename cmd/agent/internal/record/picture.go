@@ -45,7 +45,7 @@ func picture(label string, lines []line) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%d" role="img" aria-label="%s">`+"\n", width, height, label)
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" rx="8" fill="#16181d"/>`+"\n")
-	fmt.Fprintf(&b, `<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="12" xml:space="preserve">`+"\n")
+	fmt.Fprintf(&b, `<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="12">`+"\n")
 	for i, l := range lines {
 		if len(l) == 0 {
 			continue
@@ -57,7 +57,7 @@ func picture(label string, lines []line) []byte {
 			}
 			column += r.columns()
 		}
-		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="%s">`, margin, margin+(i+1)*lineHeight-5, l[0].fill)
+		fmt.Fprintf(&b, `<text xml:space="preserve" x="%d" y="%d" fill="%s">`, margin, margin+(i+1)*lineHeight-5, l[0].fill)
 		for j, r := range l {
 			if j == 0 && !r.bold {
 				_ = xml.EscapeText(&b, []byte(r.text)) // a buffer takes everything

@@ -148,7 +148,7 @@ func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err er
 	for _, step := range []struct{ see, keys string }{
 		{"/help", "The test fails. Please repair the script.\r"},
 		{"Run `sh slug_test.sh", "s"},
-		{"press a key", "y"},
+		{"view in full", "y"},
 		{"one separator.", ""},
 		{"tool rounds", ""},
 	} {
@@ -157,18 +157,27 @@ func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err er
 			return nil, err
 		}
 		if step.keys == "y" {
-			screen.See(func(v *vt.Terminal) { review = between(v.Lines(), "? Edit slug.sh?", "press a key") })
+			screen.See(func(v *vt.Terminal) { review = between(linesOf(v), "? Edit slug.sh?", "press a key") })
 		}
 		if _, err := master.WriteString(step.keys); err != nil {
 			return nil, err
 		}
 	}
-	screen.See(func(v *vt.Terminal) { rows = v.Lines() })
+	screen.See(func(v *vt.Terminal) { rows = linesOf(v) })
 	if at := lineWith(rows, "? Edit slug.sh? → once"); at >= 0 {
 		rows = slices.Insert(rows, at, append(review, nil)...)
 	}
 	_, err = master.WriteString("/quit\r")
 	return rows, err
+}
+
+// linesOf returns the lines as they are now.
+func linesOf(v *vt.Terminal) [][]vt.Cell {
+	lines := slices.Clone(v.Lines())
+	for i, cells := range lines {
+		lines[i] = slices.Clone(cells)
+	}
+	return lines
 }
 
 // lineWith returns the first line with a text, or -1.
@@ -188,5 +197,5 @@ func between(lines [][]vt.Cell, first, last string) [][]vt.Cell {
 	if from < 0 {
 		return nil
 	}
-	return slices.Clone(lines[from : from+lineWith(lines[from:], last)+1])
+	return lines[from : from+lineWith(lines[from:], last)+1]
 }

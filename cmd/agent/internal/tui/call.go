@@ -76,7 +76,11 @@ func (s *scene) toolLines(c *call, b event.ToolResult) []string {
 		mark, st = "✗", red
 	}
 	text := strings.TrimRight(s.relative(display.Printable(b.Content.Text())), "\n")
-	lines := strings.Split(text, "\n")
+	lines, missing := resultLines(text, b)
+	count := display.Plural(len(lines)+missing, "line")
+	if missing < 0 {
+		count = "long output"
+	}
 	summary := ""
 	var details []string
 	diff := diffOf(b)
@@ -84,24 +88,24 @@ func (s *scene) toolLines(c *call, b event.ToolResult) []string {
 	case s.width == 0 && diff == "" && text != "" && len(lines) == 1:
 		summary = display.Clip(lines[0], plainWidth)
 	case b.IsError && len(lines) == 1:
-		details = s.detail(lines, maxFailedLines, true)
+		details = s.detail(lines, missing, maxFailedLines, true)
 	case diff != "":
 		added, removed := countDiff(diff)
 		summary = fmt.Sprintf("+%d −%d", added, removed)
 		details = s.diff(diff, maxDiffLines)
 	case b.IsError || failed:
-		summary = display.Plural(len(lines), "line")
-		details = s.detail(lines, maxFailedLines, b.IsError)
+		summary = count
+		details = s.detail(lines, missing, maxFailedLines, b.IsError)
 	case text == "":
 		summary = "no output"
 	case s.full && shownFile(c, b) != "":
-		summary = display.Plural(len(lines), "line")
+		summary = count
 		details = s.fileLines(c.args, lines, s.width, "  ")
 	case b.Name == "shell" || s.verbose:
-		summary = display.Plural(len(lines), "line")
-		details = s.detail(lines, maxOutputLines, false)
+		summary = count
+		details = s.detail(lines, missing, maxOutputLines, false)
 	default:
-		summary = display.Plural(len(lines), "line")
+		summary = count
 	}
 	if s.brief {
 		details = nil
@@ -112,6 +116,21 @@ func (s *scene) toolLines(c *call, b event.ToolResult) []string {
 		tail = summary + " · " + tail
 	}
 	return append([]string{s.headline(s.paint(st, mark), c.name, c.args, tail)}, details...)
+}
+
+// resultLines returns the lines of a result without the model's hint where the rest of
+// a long output is, and how many are missing in its middle, -1 if that is unknown.
+func resultLines(text string, b event.ToolResult) (lines []string, missing int) {
+	lines = strings.Split(text, "\n")
+	last := len(lines) - 1
+	if b.Output == nil || last == 0 || !strings.HasPrefix(lines[last], "[Full output: ") {
+		return lines, 0
+	}
+	if b.Output.Text == "" {
+		return lines[:last], -1
+	}
+	whole := strings.Count(strings.TrimRight(b.Output.Text, "\n"), "\n") + 1
+	return lines[:last], max(0, whole-last)
 }
 
 // headline formats a call in one line: mark, tool, argument and result.
@@ -134,8 +153,8 @@ func (s *scene) headline(mark, name, arg, tail string) string {
 }
 
 // detail formats the first or the last lines of a text, and the number of hidden
-// ones.
-func (s *scene) detail(lines []string, most int, first bool) []string {
+// ones, with those that are missing in its middle.
+func (s *scene) detail(lines []string, missing, most int, first bool) []string {
 	var out []string
 	if s.full {
 		for _, l := range lines {
@@ -144,8 +163,12 @@ func (s *scene) detail(lines []string, most int, first bool) []string {
 		return out
 	}
 	hidden := len(lines) - most
+	count := display.Plural(hidden+missing, "line")
+	if missing < 0 {
+		count = "many lines"
+	}
 	if hidden > 0 && !first {
-		out = append(out, "  "+s.paint(dim, "… "+display.Plural(hidden, "line")+" above"))
+		out = append(out, "  "+s.paint(dim, "… "+count+" above"))
 		lines = lines[hidden:]
 	}
 	for i, l := range lines {

@@ -161,6 +161,22 @@ func TestToolLinesGolden(t *testing.T) {
 	}
 }
 
+// TestLongOutput: of an output whose middle the model does not get, the user sees how
+// long it is, and not where the model finds the rest.
+func TestLongOutput(t *testing.T) {
+	t.Parallel()
+	text := "1\n2\n[… 40 lines omitted …]\n43\n44\n45\n46\n[exit code 0, 0.1 s]\n[Full output: context:x/y (open it with read_file)]"
+	for whole, want := range map[string]string{strings.Repeat("x\n", 46): "46 lines", "": "long output"} {
+		s := newScene(painter{}, 80, "/w")
+		b := event.ToolResult{Name: "shell", Content: model.TextParts(text), Output: &event.Output{Text: whole, Handle: "context:x/y"}}
+		got := strings.Join(s.toolLines(&call{name: "shell", args: "seq 46"}, b), "\n")
+		above := map[string]string{"46 lines": "… 42 lines above", "long output": "… many lines above"}[want]
+		if !strings.HasPrefix(got, "✓ shell seq 46 · "+want+" · ") || !strings.Contains(got, above+"\n  44\n  45\n  46\n  [exit code 0, 0.1 s]") || strings.Contains(got, "Full output") {
+			t.Errorf("%s:\n%s", want, got)
+		}
+	}
+}
+
 func TestMessageCompletesTheStream(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, streamed, whole, want string }{

@@ -31,8 +31,9 @@ func TestInteractivePlanMode(t *testing.T) {
 	for _, want := range []string{"approve, and ask before each change (mode default)", "approve, and accept all edits (mode accept-edits)", "1. Write a.txt"} {
 		s.answer(want, "")
 	}
+	s.answer("r send it back, with comments", "")
 	s.answer("view in full", "r")
-	s.answer("Reason?", "say when\r")
+	s.answer("Comments?", "say when\r")
 	s.answer("Better", "e")
 	s.answer("Mine", "2")
 	s.answer("First answer.", "")
