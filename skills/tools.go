@@ -178,9 +178,9 @@ type toolArgs struct {
 	Action string   `json:"action" jsonschema:"search, load, read_resource or run_script"`
 	Name   string   `json:"name,omitempty"`
 	Query  string   `json:"query,omitempty"`
-	Path   string   `json:"path,omitempty" jsonschema:"in the skill's folder"`
-	Offset int      `json:"offset,omitempty" jsonschema:"in the resource or list"`
-	Args   []string `json:"args,omitempty" jsonschema:"of the script or skill"`
+	Path   string   `json:"path,omitempty"`
+	Offset int      `json:"offset,omitempty"`
+	Args   []string `json:"args,omitempty"`
 	// Commands runs the commands in a text that is loaded.
 	Commands bool `json:"commands,omitempty" jsonschema:"load: run the commands in the text"`
 }

@@ -24,10 +24,10 @@ const maxOutput = 20_000
 
 type spawnArgs struct {
 	Task       string  `json:"task"`
-	Agent      string  `json:"agent,omitempty" jsonschema:"agent type"`
-	WorkingDir string  `json:"working_dir,omitempty" jsonschema:"its workspace, a subdirectory"`
-	Isolation  string  `json:"isolation,omitempty" jsonschema:"\"worktree\": it works on a copy, see apply_result"`
-	Background bool    `json:"background,omitempty" jsonschema:"you get a message when it is done"`
+	Agent      string  `json:"agent,omitempty"`
+	WorkingDir string  `json:"working_dir,omitempty" jsonschema:"a subdirectory"`
+	Isolation  string  `json:"isolation,omitempty" jsonschema:"worktree: on a copy, see apply_result"`
+	Background bool    `json:"background,omitempty" jsonschema:"a message comes when it is done"`
 	Model      string  `json:"model,omitempty"`
 	MaxTurns   int     `json:"max_turns,omitempty"`
 	MaxTokens  int     `json:"max_tokens,omitempty"`
@@ -48,8 +48,8 @@ func subagentAccess(name string) []core.Access {
 }
 
 func (s *Toolset) spawnTool() core.Tool {
-	text := "Starts an agent on a part of the work and returns its id. It has the same files and tools but sees nothing of this conversation: the task must say everything. " +
-		"For searches whose details you do not need, or parts that can be done in parallel."
+	text := "Starts an agent on a part of the work and returns its id. It has your files and tools but not this conversation: the task must say everything. " +
+		"For searches whose details you do not need, or parallel parts."
 	if len(s.opts.Definitions) > 0 {
 		text += " Agent types:"
 		for _, d := range s.opts.Definitions {

@@ -27,7 +27,7 @@ const another = "something else"
 
 type askUserArgs struct {
 	Question string   `json:"question"`
-	Options  []string `json:"options,omitempty" jsonschema:"to choose from"`
+	Options  []string `json:"options,omitempty"`
 }
 
 // AskUser returns the tool ask_user, with which the model asks the user a

@@ -38,7 +38,7 @@ var grepDoc string
 type grepArgs struct {
 	Pattern         string `json:"pattern" jsonschema:"RE2 syntax"`
 	Path            string `json:"path,omitempty"`
-	GlobFilter      string `json:"glob_filter,omitempty" jsonschema:"such as *.py or src/**/*.ts; a leading ! excludes"`
+	GlobFilter      string `json:"glob_filter,omitempty" jsonschema:"such as src/**/*.ts; a leading ! excludes"`
 	CaseInsensitive bool   `json:"case_insensitive,omitempty"`
 	MaxResults      int    `json:"max_results,omitempty" jsonschema:"default 100"`
 	OutputMode      string `json:"output_mode,omitempty" jsonschema:"content (default), files_with_matches or count"`

@@ -31,9 +31,9 @@ const (
 var readFileDoc string
 
 type readFileArgs struct {
-	FilePath string `json:"file_path" jsonschema:"absolute, or relative to the working directory"`
+	FilePath string `json:"file_path"`
 	Offset   int    `json:"offset,omitempty" jsonschema:"first line or page, from 1"`
-	Limit    int    `json:"limit,omitempty" jsonschema:"lines (default 2000) or pages"`
+	Limit    int    `json:"limit,omitempty" jsonschema:"default 2000 lines"`
 }
 
 // fileReader is what the tools that read files read with.

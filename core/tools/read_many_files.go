@@ -25,7 +25,7 @@ const (
 var readManyFilesDoc string
 
 type readManyFilesArgs struct {
-	Paths []string `json:"paths" jsonschema:"file paths, or glob patterns relative to the working directory"`
+	Paths []string `json:"paths" jsonschema:"files or glob patterns"`
 }
 
 // ReadManyFiles returns the tool read_many_files, which reads several text

@@ -30,14 +30,14 @@ var shellDoc string
 type shellArgs struct {
 	Command     string `json:"command"`
 	TimeoutMS   int64  `json:"timeout_ms,omitempty"`
-	Description string `json:"description,omitempty" jsonschema:"what it does, for the user"`
-	Background  bool   `json:"background,omitempty" jsonschema:"no timeout, for servers, watchers and REPLs: see job, write_stdin"`
+	Description string `json:"description,omitempty" jsonschema:"for the user"`
+	Background  bool   `json:"background,omitempty" jsonschema:"no timeout: servers, watchers, REPLs; see job, write_stdin"`
 	Terminal    bool   `json:"terminal,omitempty" jsonschema:"for programs that need one"`
 	Rows        int    `json:"rows,omitempty"`
 	Cols        int    `json:"cols,omitempty"`
 	// Hosts are opened in the sandbox.
-	Hosts       []string `json:"hosts,omitempty" jsonschema:"that it must reach, such as example.org or localhost:5432: asks the user"`
-	Unsandboxed bool     `json:"unsandboxed,omitempty" jsonschema:"asks the user to run it without the sandbox"`
+	Hosts       []string `json:"hosts,omitempty" jsonschema:"it must reach, such as localhost:5432: asks the user"`
+	Unsandboxed bool     `json:"unsandboxed,omitempty" jsonschema:"asks the user"`
 }
 
 // Shell returns the tool shell, which runs a command line in the environment's

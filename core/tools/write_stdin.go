@@ -29,7 +29,7 @@ type writeStdinArgs struct {
 	ID        string   `json:"id"`
 	Text      string   `json:"text,omitempty"`
 	Keys      []string `json:"keys,omitempty" jsonschema:"such as enter, tab, up, escape, ctrl-c, eof"`
-	WaitFor   string   `json:"wait_for,omitempty" jsonschema:"regular expression, such as '>>> $'"`
+	WaitFor   string   `json:"wait_for,omitempty" jsonschema:"regular expression"`
 	QuietMS   int64    `json:"quiet_ms,omitempty" jsonschema:"default 500"`
 	TimeoutMS int64    `json:"timeout_ms,omitempty" jsonschema:"default 10000"`
 }

@@ -48,7 +48,7 @@ type args struct {
 	Raw bool   `json:"raw,omitempty" jsonschema:"keep the HTML"`
 }
 
-const description = `Fetches a public web page: HTML as Markdown, other text unchanged. A redirect to another host is reported, not followed.`
+const description = `Fetches a public web page, HTML as Markdown. A redirect to another host is reported, not followed.`
 
 func fetchTool(o options) sdk.Extension {
 	f := newFetcher(o)

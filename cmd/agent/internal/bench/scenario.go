@@ -48,7 +48,7 @@ func scenarios() []*scenario {
 			deltas: 1,
 			metrics: []metric{
 				{"start to first request", millis, 20, firstRequest},
-				{"size of first request", kilobytes, 12, requestSize},
+				{"size of first request", kilobytes, 11.5, requestSize},
 				{"time", millis, 0, wall},
 				peakMemory,
 			},
