@@ -9,6 +9,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/sdk/host"
+	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
 
 // State is what a session is doing: a [core.State], or one of those below.
@@ -29,10 +30,16 @@ type Session struct {
 	Labels  map[string]string `json:"labels,omitempty"`
 	Spec    json.RawMessage   `json:"spec,omitempty"` // for the [Opener]
 	Created time.Time         `json:"created"`
+	// Workspace says where the session works, Place names the [workspace.Root] that has it.
+	Workspace workspace.Spec `json:"workspace,omitzero"`
+	Place     string         `json:"place,omitempty"`
+	// Dir is the directory of the workspace, for the [Opener]; empty without.
+	Dir string `json:"-"`
 
 	State     State            `json:"state"`
 	Updated   time.Time        `json:"updated"`
 	Questions []event.Question `json:"questions,omitempty"` // that it is parked with
+	Deadline  time.Time        `json:"deadline,omitzero"`   // of the questions: then they are denied
 	Error     string           `json:"error,omitempty"`     // why it failed, or is tried again
 
 	Revision uint64 `json:"-"` // of this entry
@@ -55,6 +62,21 @@ type Record struct {
 	Event  event.Event
 }
 
+// Filter says which sessions [Engine.List] returns: those for which all holds that is set.
+type Filter struct {
+	Tenant string    // empty = all tenants
+	Before string    // lower IDs
+	State  State     // in this state
+	Due    time.Time // with questions whose deadline is not after this
+	Limit  int       // at most so many; 0 = all
+}
+
+// Matches reports whether a session is one of those that the filter wants.
+func (f Filter) Matches(s Session) bool {
+	return (f.Tenant == "" || s.Tenant == f.Tenant) && (f.Before == "" || s.ID < f.Before) && (f.State == "" || s.State == f.State) &&
+		(f.Due.IsZero() || !s.Deadline.IsZero() && !s.Deadline.After(f.Due))
+}
+
 // Engine keeps sessions, by tenant and ID. It is safe for concurrent use. The ID of a
 // subagent's log is that of its session, a slash, and the subagent's own.
 type Engine interface {
@@ -65,9 +87,8 @@ type Engine interface {
 	// Update replaces what is known of a session, and sets the new revision. The error
 	// is [core.ErrFenced] if that has changed since s was read, or the session was deleted.
 	Update(ctx context.Context, s *Session) error
-	// List returns a tenant's sessions with lower IDs than before, if that is set, the
-	// highest first.
-	List(ctx context.Context, tenant, before string, limit int) ([]Session, error)
+	// List returns sessions, those with the highest IDs first.
+	List(ctx context.Context, f Filter) ([]Session, error)
 	// Delete deletes a session with its log, outputs and commands. A writer of it is fenced.
 	Delete(ctx context.Context, tenant, id string) error
 

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/host"
 	"github.com/seed-009c0928/agent/sdk/service"
+	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
 
 // Scope is something that a token may do.
@@ -48,8 +49,10 @@ type Options struct {
 	Tokens []Token
 	// Hosts are the names under which the API is reached, without ports. Requests for
 	// others are refused; those for localhost and addresses of loopback never are.
-	Hosts  []string
-	Logger *slog.Logger // nil discards
+	Hosts []string
+	// Workspaces has the directories of sessions; without it, none can have one.
+	Workspaces *workspace.Root
+	Logger     *slog.Logger // nil discards
 }
 
 //go:embed openapi.json
@@ -116,15 +119,19 @@ type route struct {
 
 func (a *API) routes() map[string]route {
 	return map[string]route{
-		"GET /healthz":                    {serve: a.health},
-		"GET /v1/openapi.json":            {serve: a.document},
-		"POST /v1/sessions":               {ScopeRun, a.create},
-		"GET /v1/sessions":                {ScopeRead, a.list},
-		"GET /v1/sessions/{id}":           {ScopeRead, a.get},
-		"DELETE /v1/sessions/{id}":        {ScopeRun, a.remove},
-		"POST /v1/sessions/{id}/commands": {ScopeRun, a.command},
-		"POST /v1/sessions/{id}/answers":  {ScopeAnswer, a.answer},
-		"GET /v1/sessions/{id}/events":    {ScopeRead, a.events},
+		"GET /healthz":                          {serve: a.health},
+		"GET /v1/openapi.json":                  {serve: a.document},
+		"POST /v1/sessions":                     {ScopeRun, a.create},
+		"GET /v1/sessions":                      {ScopeRead, a.list},
+		"GET /v1/sessions/{id}":                 {ScopeRead, a.get},
+		"DELETE /v1/sessions/{id}":              {ScopeRun, a.remove},
+		"POST /v1/sessions/{id}/commands":       {ScopeRun, a.command},
+		"POST /v1/sessions/{id}/answers":        {ScopeAnswer, a.answer},
+		"GET /v1/sessions/{id}/events":          {ScopeRead, a.events},
+		"GET /v1/sessions/{id}/questions":       {ScopeRead, a.questions},
+		"GET /v1/questions":                     {ScopeRead, a.allQuestions},
+		"GET /v1/sessions/{id}/diff":            {ScopeRead, a.diff},
+		"GET /v1/sessions/{id}/files/{path...}": {ScopeRead, a.file},
 	}
 }
 
@@ -168,12 +175,15 @@ func (a *API) fail(w http.ResponseWriter, req *http.Request, err error) {
 	var f *failure
 	var command *host.Error
 	var long *http.MaxBytesError
+	var refused *workspace.RefusedError
 	switch {
 	case errors.As(err, &f):
 	case errors.As(err, &command):
 		f = &failure{http.StatusBadRequest, "invalid", command.Message}
 	case errors.As(err, &long):
 		f = &failure{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is longer than %d bytes", long.Limit)}
+	case errors.As(err, &refused):
+		f = &failure{http.StatusBadRequest, "invalid", refused.Message}
 	case errors.Is(err, fs.ErrNotExist):
 		f = &failure{http.StatusNotFound, "not_found", "there is no such session"}
 	case errors.Is(err, fs.ErrExist):

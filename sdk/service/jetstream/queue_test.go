@@ -215,7 +215,7 @@ func TestIndex(t *testing.T) {
 	}
 	var got []string
 	for before := ""; ; {
-		page, err := d.List(t.Context(), "acme", before, 2)
+		page, err := d.List(t.Context(), service.Filter{Tenant: "acme", Before: before, Limit: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
