@@ -220,7 +220,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/browser":         {},
 	"cmd/agent/internal/insight":         {"cmd/agent/internal/display", "core/event", "core/model", "core/store"},
 	"cmd/agent/internal/dashboard":       {"cmd/agent/internal/page", "core/atomicfile", "sdk/agent"},
-	"cmd/agent/internal/page":            {"core/bead", "cmd/agent/internal/display", "cmd/agent/internal/insight", "core/event", "core/model", "core/store", "core/telemetry", "sdk/agent"},
+	"cmd/agent/internal/page":            {"core/bead", "cmd/agent/internal/display", "cmd/agent/internal/insight", "core/event", "core/model", "core/store", "core/telemetry", "sdk/agent", "sdk/service", "sdk/service/api"},
 	"cmd/agent/internal/display":         {"core/event", "core/changes", "core/invisible"},
 	"cmd/agent/internal/vt":              {},
 	"cmd/agent/internal/bench":           {"core/model/...", "core/model/modeltest"},

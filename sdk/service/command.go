@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -63,6 +64,7 @@ func (t *turn) carryOut(ctx context.Context, c Command, behind []Command) error 
 	if t.session.Questions = now.Questions; len(now.Questions) > 0 {
 		t.session.Deadline = time.Now().UTC().Add(t.worker.opts.AnswerWithin)
 	}
+	t.session.Usage = t.log.used()
 	if now.State == core.StateClosed {
 		return t.update(ctx, StateFailed)
 	}
@@ -228,16 +230,25 @@ type sessionLog struct {
 	mu      sync.Mutex
 	settled map[string]bool // commands with a result, and questions with an answer
 	last    event.Seq
+	usage   map[string]Usage // by day
 	err     error
 }
 
 func (l *sessionLog) see(e event.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	known := e.Seq <= l.last
 	l.last = max(l.last, e.Seq)
 	switch b := e.Body.(type) {
 	case event.Result:
 		l.settled[b.Run] = true
+		if !known {
+			u := Usage{Tokens: b.Usage}
+			if b.CostUSD != nil {
+				u.CostUSD = *b.CostUSD
+			}
+			l.usage[Day(e.Time)] = l.usage[Day(e.Time)].Add(u)
+		}
 	case event.Answer:
 		l.settled[answerTo+b.QID] = true
 	}
@@ -251,6 +262,13 @@ func (l *sessionLog) has(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.settled[id]
+}
+
+// used returns what the results in the log used, by day.
+func (l *sessionLog) used() map[string]Usage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.usage)
 }
 
 func (l *sessionLog) failure() error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/sdk/host"
 	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
@@ -42,8 +43,23 @@ type Session struct {
 	Deadline  time.Time        `json:"deadline,omitzero"`   // of the questions: then they are denied
 	Error     string           `json:"error,omitempty"`     // why it failed, or is tried again
 
+	// Usage is what the session used, by day of UTC as 2006-01-02.
+	Usage map[string]Usage `json:"usage,omitempty"`
+
 	Revision uint64 `json:"-"` // of this entry
 }
+
+// Usage is what inputs used, with those of subagents.
+type Usage struct {
+	Tokens  model.Usage `json:"tokens"`
+	CostUSD float64     `json:"costUsd,omitempty"` // as far as prices are known
+}
+
+// Add returns the sum.
+func (u Usage) Add(v Usage) Usage { return Usage{u.Tokens.Add(v.Tokens), u.CostUSD + v.CostUSD} }
+
+// Day is the day of a time, as in [Session].Usage.
+func Day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // Command is a [host.Command] for a session: an input, an answer, a continue, a compact
 // or a cancel. Its result has the command's ID as its run.
@@ -91,6 +107,12 @@ type Engine interface {
 	List(ctx context.Context, f Filter) ([]Session, error)
 	// Delete deletes a session with its log, outputs and commands. A writer of it is fenced.
 	Delete(ctx context.Context, tenant, id string) error
+
+	// Value returns what is kept of a tenant under a name, with its revision: nil and 0
+	// if that is nothing.
+	Value(ctx context.Context, tenant, name string) (data []byte, revision uint64, err error)
+	// SetValue replaces it; [core.ErrFenced] if its revision is another one by now.
+	SetValue(ctx context.Context, tenant, name string, data []byte, revision uint64) error
 
 	// Journal opens the log, new or not, and takes it over: former owners are fenced.
 	Journal(ctx context.Context, tenant, id string) (core.Journal, error)

@@ -2,11 +2,13 @@ package api
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"maps"
 	"net/http"
@@ -128,6 +130,7 @@ type client struct {
 	url      string
 	token    string
 	host     string
+	origin   string
 }
 
 // request calls a route, with the id in the place of {id}, and what is behind a | in it as
@@ -150,6 +153,9 @@ func (c client) request(route, id, query string, body any) (*http.Response, map[
 		c.t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
+	if c.origin != "" {
+		req.Header.Set("Origin", c.origin)
+	}
 	if req.Host = c.host; c.host == "" {
 		req.Host = "localhost"
 	}
@@ -226,12 +232,16 @@ func resultOf(run string) func(event.Event) bool {
 
 // serve serves the API of an engine with tokens of all scopes, "all" and "other" of
 // another tenant, and of none, "none".
-func serve(t *testing.T, c *contract, e service.Engine, places *workspace.Root) client {
+func serve(t *testing.T, c *contract, e service.Engine, places *workspace.Root, more ...func(*Options)) client {
 	t.Helper()
-	scopes := []Scope{ScopeRead, ScopeRun, ScopeAnswer}
-	a, err := New(Options{Engine: e, Workspaces: places, Hosts: []string{"agents.example"}, Tokens: []Token{
-		{Hash("all"), "acme", scopes}, {Hash("other"), "globex", scopes}, {Hash("none"), "acme", nil},
-	}})
+	scopes := []Scope{ScopeRead, ScopeRun, ScopeAnswer, ScopeAdmin}
+	o := Options{Engine: e, Workspaces: places, Hosts: []string{"agents.example"}, Tokens: []Token{
+		{Hash: Hash("all"), Tenant: "acme", Scopes: scopes, Name: "bot"}, {Hash: Hash("other"), Tenant: "globex", Scopes: scopes}, {Hash: Hash("none"), Tenant: "acme"},
+	}}
+	for _, set := range more {
+		set(&o)
+	}
+	a, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,14 +306,16 @@ func TestAPI(t *testing.T) {
 	places, dir := places(t)
 	api := serve(t, c, e, places)
 	work(t, e, places, coretest.Model(
-		coretest.CallTools(model.ToolCall{ID: "1", Name: "list_dir", Args: `{"path":"."}`}), coretest.Say("Done."), coretest.Say("More."),
+		coretest.CallTools(model.ToolCall{ID: "1", Name: "list_dir", Args: `{"path":"."}`}), coretest.Turn{Text: "Done.", Usage: model.Usage{Input: 100, Output: 10}}, coretest.Say("More."),
 		coretest.CallTools(model.ToolCall{ID: "2", Name: "write_file", Args: `{"file_path":"sub/a.txt","content":"hello\n"}`}), coretest.Say("Written."),
 	))
 	life(t, api)
 	results(t, api, serve(t, c, e, nil))
 	refusals(t, api)
 	elsewhere(t, e, api, filepath.Join(dir, "sessions", "acme", "w", "work"))
+	quotas(t, c, e)
 	broken := serve(t, c, failing{e}, places)
+	broken.want(503, "GET /readyz", "", "", nil)
 	for route, r := range (&API{}).routes() {
 		if r.scope == "" {
 			continue
@@ -382,8 +394,85 @@ func life(t *testing.T, api client) {
 	if all := other.want(200, "GET /v1/sessions", "", "", nil); len(all["sessions"].([]any)) != 0 {
 		t.Errorf("another tenant sees %v", all)
 	}
+	used := func() string {
+		return fmt.Sprint(api.want(200, "GET /v1/usage", "", "", nil)["used"])
+	}
+	before := used()
+	if !strings.Contains(before, "input:100 ") || !strings.Contains(before, "output:10]") {
+		t.Errorf("used %s", before)
+	}
+	numbers := get(t, api, "/metrics")
+	for _, line := range []string{`agent_sessions{tenant="acme",state="idle"} 3`, `agent_open_questions{tenant="acme"} 0`, `agent_tokens_today{tenant="acme"} 110`, `agent_requests_total{route="POST /v1/sessions",status="201"} 3`} {
+		if !strings.Contains(numbers, line+"\n") {
+			t.Errorf("the metrics lack %s:\n%s", line, numbers)
+		}
+	}
 	api.want(204, "DELETE /v1/sessions/{id}", id, "", nil)
+	if after := used(); after != before {
+		t.Errorf("used %s, and %s before a session was deleted", after, before)
+	}
 	api.want(404, "GET /v1/sessions/{id}", id, "", nil)
+}
+
+// get returns the text of an answer.
+func get(t *testing.T, api client, path string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, api.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+api.token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api.contract.check("GET "+path, res, text)
+	return string(text)
+}
+
+// quotas uses up each of a tenant's, and reads the audit log of it.
+func quotas(t *testing.T, c *contract, e service.Engine) {
+	t.Helper()
+	in := map[string]any{"content": text("Go.")}
+	more := map[string]any{"type": "input", "content": text("Go.")}
+	for _, q := range []Quota{{Tokens: 1}, {Sessions: 1}, {Sessions: 100, Running: 1}} {
+		api := serve(t, c, e, nil, func(o *Options) { o.Quotas = map[string]Quota{"acme": q} })
+		switch {
+		case q.Tokens > 0: // used up
+			api.want(429, "POST /v1/sessions", "", "", in)
+			api.want(429, "POST /v1/sessions/{id}/commands", "s", "", more)
+			api.want(202, "POST /v1/sessions/{id}/commands", "s", "", map[string]any{"type": "cancel"})
+			api.want(201, "POST /v1/sessions", "", "", map[string]any{})
+		case q.Sessions == 1:
+			api.want(429, "POST /v1/sessions", "", "", map[string]any{})
+			other := api
+			other.token = "other"
+			other.want(201, "POST /v1/sessions", "", "", map[string]any{})
+		default: // the first one runs, as this process started it
+			api.want(201, "POST /v1/sessions", "", "", in)
+			api.want(429, "POST /v1/sessions", "", "", in)
+		}
+	}
+	var audit bytes.Buffer
+	api := serve(t, c, e, nil, func(o *Options) { o.Audit = &audit })
+	stranger := api
+	stranger.token = "guess"
+	stranger.want(401, "GET /v1/sessions", "", "", nil)
+	api.want(200, "GET /v1/sessions", "", "", nil)
+	api.want(202, "POST /v1/sessions/{id}/commands", "s", "", map[string]any{"type": "cancel", "reason": "private words"})
+	lines := strings.Split(strings.TrimSpace(audit.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], `"route":"GET /v1/sessions","status":401`) ||
+		!strings.Contains(lines[1], `"tenant":"acme","token":"bot"`) || !strings.Contains(lines[1], `"route":"POST /v1/sessions/{id}/commands","session":"s","status":202`) {
+		t.Errorf("the audit log is %q", lines)
+	}
+	if text := audit.String(); strings.Contains(text, "guess") || strings.Contains(text, "private") {
+		t.Errorf("the audit log has secrets: %s", text)
+	}
 }
 
 // places has workspaces.
@@ -458,10 +547,14 @@ func refusals(t *testing.T, api client) {
 	api.want(409, "POST /v1/sessions/{id}/answers", "s", "", map[string]any{"question": "q", "choice": "once"})
 	long := `{"title":"` + strings.Repeat("x", maxBody) + `"}`
 	for route, r := range (&API{}).routes() {
-		stranger, weak, elsewhere, named := api, api, api, api
+		stranger, weak, elsewhere, named, page := api, api, api, api, api
 		stranger.token, weak.token, elsewhere.host, named.host = "guess", "none", "evil.example", "agents.example:8080"
 		elsewhere.want(421, route, "s", "", nil)
+		for _, page.origin = range []string{"https://evil.example", "null", "http://localhost:1"} {
+			page.want(403, route, "s", "", nil)
+		}
 		if r.scope == "" {
+			named.origin = "https://agents.example:8080"
 			named.want(200, route, "s", "", nil)
 			continue
 		}
@@ -503,6 +596,8 @@ func (failing) Get(context.Context, string, string) (service.Session, error) {
 func (failing) List(context.Context, service.Filter) ([]service.Session, error) {
 	return nil, errDown
 }
+
+func (failing) Value(context.Context, string, string) ([]byte, uint64, error) { return nil, 0, errDown }
 
 func (failing) Watch(context.Context, string, string, uint64) iter.Seq2[service.Record, error] {
 	return func(func(service.Record, error) bool) {}

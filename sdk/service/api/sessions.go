@@ -94,6 +94,9 @@ func (a *API) create(w http.ResponseWriter, req *http.Request, t Token) error {
 	} else if err := first.Check(); err != nil {
 		return err
 	}
+	if err := a.admit(req.Context(), t.Tenant, true, len(n.Content) > 0); err != nil {
+		return err
+	}
 	if err := a.opts.Engine.Create(req.Context(), s); err != nil {
 		return err
 	}
@@ -154,6 +157,9 @@ func (a *API) remove(w http.ResponseWriter, req *http.Request, t Token) error {
 	if err != nil {
 		return err
 	}
+	if err := a.remember(req.Context(), s); err != nil {
+		return err
+	}
 	if err := a.opts.Engine.Delete(req.Context(), t.Tenant, id); err != nil {
 		return err
 	}
@@ -173,6 +179,14 @@ func (a *API) command(w http.ResponseWriter, req *http.Request, t Token) error {
 	}
 	if c.Type == "answer" {
 		return invalid("send answers to /v1/sessions/%s/answers", req.PathValue("id"))
+	}
+	if err := c.Check(); err != nil {
+		return err
+	}
+	if c.Type != "cancel" {
+		if err := a.admit(req.Context(), t.Tenant, false, true); err != nil {
+			return err
+		}
 	}
 	return a.send(w, req, t, c)
 }

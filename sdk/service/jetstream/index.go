@@ -126,3 +126,35 @@ func first(list []service.Session, limit int) []service.Session {
 	}
 	return list
 }
+
+// Value implements [service.Engine].
+func (d *DB) Value(ctx context.Context, tenant, name string) (data []byte, revision uint64, err error) {
+	of := session{tenant, name}
+	if err := of.check(); err != nil {
+		return nil, 0, err
+	}
+	e, err := d.values.Get(ctx, of.key())
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("value %s: %w", of, err)
+	}
+	return e.Value(), e.Revision(), nil
+}
+
+// SetValue implements [service.Engine].
+func (d *DB) SetValue(ctx context.Context, tenant, name string, data []byte, revision uint64) error {
+	of := session{tenant, name}
+	if err := of.check(); err != nil {
+		return err
+	}
+	_, err := d.values.Update(ctx, of.key(), data, revision)
+	if err != nil && refused(err) {
+		return fmt.Errorf("value %s: %w", of, core.ErrFenced)
+	}
+	if err != nil {
+		return fmt.Errorf("set value %s: %w", of, err)
+	}
+	return nil
+}
