@@ -252,7 +252,7 @@ func serve(t *testing.T, c *contract, e service.Engine, places *workspace.Root, 
 }
 
 // engine is one on a server in this process.
-func engine(t *testing.T) service.Engine {
+func engine(t testing.TB) service.Engine {
 	t.Helper()
 	s, err := jetstream.Serve(jetstream.ServeOptions{Dir: t.TempDir()})
 	if err != nil {
@@ -476,7 +476,7 @@ func quotas(t *testing.T, c *contract, e service.Engine) {
 }
 
 // places has workspaces.
-func places(t *testing.T) (r *workspace.Root, dir string) {
+func places(t testing.TB) (r *workspace.Root, dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "workspaces")
 	r, err := workspace.Open(workspace.Options{Dir: dir})

@@ -72,6 +72,7 @@ func serviceWith(t *testing.T, p model.Provider) string {
 	}
 	s := httptest.NewServer(NewService(Service{Engine: db, API: a, Price: cents}))
 	t.Cleanup(s.Close)
+	t.Cleanup(s.CloseClientConnections) // a tab may follow a session
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	return s.URL + "/"
 }
@@ -110,17 +111,17 @@ func TestServicePage(t *testing.T) {
 	do(`document.getElementById("prompt").value = "Write <i>it</i>"; document.getElementById("where").value = "new"`)
 	click("start")
 	eventually(t, tab, `document.querySelector("#questions:not([hidden]) button") && document.getElementById("session-state").textContent === "parked"`)
-	eventually(t, tab, `document.getElementById("items").innerText.includes("Write <i>it</i>")`)
+	eventually(t, tab, `document.getElementById("items").textContent.includes("Write <i>it</i>")`)
 	checked()
 	do(`[...document.querySelectorAll("#question-list button")].find((b) => b.textContent === "Approve once").click()`)
 	eventually(t, tab, `document.getElementById("typing").textContent.startsWith("Half of") && document.getElementById("questions").hidden`)
 	click("diff")
 	eventually(t, tab, `document.getElementById("diff").textContent.includes("+<b>hello</b>")`)
 	release()
-	eventually(t, tab, `document.getElementById("session-state").textContent === "idle" && document.getElementById("typing").hidden && document.getElementById("items").innerText.includes("Half of")`)
+	eventually(t, tab, `document.getElementById("session-state").textContent === "idle" && document.getElementById("typing").hidden && document.getElementById("items").textContent.includes("Half of")`)
 	do(`document.getElementById("input").value = "More"`)
 	click("send")
-	eventually(t, tab, `document.getElementById("items").innerText.includes("Again.")`)
+	eventually(t, tab, `document.getElementById("items").textContent.includes("Again.")`)
 	do(`location.hash = "#/"`)
 	eventually(t, tab, `document.querySelector("#list a")?.textContent === "Write <i>it</i>" && document.getElementById("one").hidden`)
 	do(`document.querySelector("#list a").click(); window.confirm = () => true`)
