@@ -113,6 +113,8 @@ type Engine interface {
 	Value(ctx context.Context, tenant, name string) (data []byte, revision uint64, err error)
 	// SetValue replaces it; [core.ErrFenced] if its revision is another one by now.
 	SetValue(ctx context.Context, tenant, name string, data []byte, revision uint64) error
+	// Tenants returns the tenants that have a value with a name.
+	Tenants(ctx context.Context, name string) ([]string, error)
 
 	// Journal opens the log, new or not, and takes it over: former owners are fenced.
 	Journal(ctx context.Context, tenant, id string) (core.Journal, error)

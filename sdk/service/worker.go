@@ -64,6 +64,7 @@ func (w *Worker) Run(ctx context.Context) {
 	defer work.Wait()
 	work.Go(func() { w.wake(ctx) })
 	work.Go(func() { w.expire(ctx) })
+	work.Go(func() { w.fire(ctx) })
 	places := make(chan struct{}, w.opts.Places)
 	for {
 		select {

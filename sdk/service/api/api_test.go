@@ -313,6 +313,7 @@ func TestAPI(t *testing.T) {
 	results(t, api, serve(t, c, e, nil))
 	refusals(t, api)
 	elsewhere(t, e, api, filepath.Join(dir, "sessions", "acme", "w", "work"))
+	scheduled(t, api)
 	quotas(t, c, e)
 	broken := serve(t, c, failing{e}, places)
 	broken.want(503, "GET /readyz", "", "", nil)
@@ -475,6 +476,36 @@ func quotas(t *testing.T, c *contract, e service.Engine) {
 	}
 }
 
+// scheduled makes as many schedules as are possible.
+func scheduled(t *testing.T, api client) {
+	t.Helper()
+	in := map[string]any{"id": "nightly", "cron": "0 3 29 2 *", "content": text("Go."), "workspace": map[string]string{"directory": "new"}}
+	if made := api.want(201, "POST /v1/schedules", "", "", in); !strings.Contains(fmt.Sprint(made["next"]), "T03:00:00Z") {
+		t.Errorf("made %v", made)
+	}
+	api.want(409, "POST /v1/schedules", "", "", in)
+	for key, value := range map[string]any{"cron": "sometimes", "content": nil, "id": "a b", "last": "s", "workspace": map[string]string{"directory": "/etc"}} {
+		wrong := maps.Clone(in)
+		wrong[key] = value
+		api.want(400, "POST /v1/schedules", "", "", wrong)
+	}
+	delete(in, "id")
+	for range maxSchedules - 1 {
+		api.want(201, "POST /v1/schedules", "", "", in)
+	}
+	api.want(429, "POST /v1/schedules", "", "", in)
+	api.want(204, "DELETE /v1/schedules/{id}", "nightly", "", nil)
+	api.want(404, "DELETE /v1/schedules/{id}", "nightly", "", nil)
+	if list := api.want(200, "GET /v1/schedules", "", "", nil); len(list["schedules"].([]any)) != maxSchedules-1 {
+		t.Errorf("%d schedules", len(list["schedules"].([]any)))
+	}
+	other := api
+	other.token = "other"
+	if list := other.want(200, "GET /v1/schedules", "", "", nil); len(list["schedules"].([]any)) != 0 {
+		t.Errorf("another tenant has %v", list)
+	}
+}
+
 // places has workspaces.
 func places(t testing.TB) (r *workspace.Root, dir string) {
 	t.Helper()
@@ -533,6 +564,9 @@ func elsewhere(t *testing.T, e service.Engine, api client, dir string) {
 
 // sample is a body that a route takes.
 func sample(route string) any {
+	if strings.HasSuffix(route, "schedules") {
+		return map[string]any{"cron": "0 3 29 2 *", "content": text("Go.")}
+	}
 	if strings.HasSuffix(route, "commands") {
 		return map[string]any{"type": "continue"}
 	}
@@ -567,7 +601,7 @@ func refusals(t *testing.T, api client) {
 			}
 			api.want(413, route, "s", "", long)
 		}
-		if strings.Contains(route, "{id}") {
+		if strings.Contains(route, "/sessions/{id}") {
 			api.want(404, route, "missing", "", sample(route))
 			api.want(400, route, "a.b", "", sample(route))
 		}

@@ -33,6 +33,8 @@ func FuzzAPI(f *testing.F) {
 		{"GET", "/v1/sessions/s/diff", "", ""},
 		{"GET", "/v1/questions", "limit=1", ""},
 		{"GET", "/v1/usage", "", ""},
+		{"POST", "/v1/schedules", "", `{"id":"n","cron":"*/5 0 * 1,2 1-5","content":[{"type":"text","text":"Go."}]}`},
+		{"DELETE", "/v1/schedules/n", "", ""},
 		{"GET", "/metrics", "", ""},
 		{"GET", "/readyz", "", ""},
 		{"DELETE", "/v1/sessions/other", "", ""},

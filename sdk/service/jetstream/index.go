@@ -158,3 +158,17 @@ func (d *DB) SetValue(ctx context.Context, tenant, name string, data []byte, rev
 	}
 	return nil
 }
+
+// Tenants implements [service.Engine].
+func (d *DB) Tenants(ctx context.Context, name string) (list []string, err error) {
+	keys, err := d.values.ListKeysFiltered(ctx, "*."+name)
+	if err != nil {
+		return nil, fmt.Errorf("tenants that have %s: %w", name, err)
+	}
+	for key := range keys.Keys() {
+		tenant, _, _ := strings.Cut(key, ".")
+		list = append(list, tenant)
+	}
+	slices.Sort(list)
+	return list, nil
+}

@@ -394,6 +394,9 @@ func TestValues(t *testing.T) {
 			t.Errorf("set twice: %v", err)
 		}
 	}
+	if list, err := d.Tenants(t.Context(), "n"); err != nil || !slices.Equal(list, []string{"acme"}) {
+		t.Errorf("tenants %q, %v", list, err)
+	}
 	if data, revision, err := d.Value(t.Context(), "globex", "n"); data != nil || revision != 0 || err != nil {
 		t.Errorf("another tenant has %q, %d, %v", data, revision, err)
 	}
