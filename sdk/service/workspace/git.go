@@ -16,10 +16,10 @@ import (
 // cloneWithin is how long a repository may take.
 const cloneWithin = 10 * time.Minute
 
-// gitOptions keep git from running programs, and from following what a server says.
+// gitOptions keep git from running programs that a repository or this machine names.
 var gitOptions = []string{
 	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "gc.auto=0", "-c", "maintenance.auto=false",
-	"-c", "credential.helper=", "-c", "http.followRedirects=false", "-c", "fetch.recurseSubmodules=false",
+	"-c", "credential.helper=", "-c", "fetch.recurseSubmodules=false",
 	"-c", "transfer.fsckObjects=true", "-c", "protocol.version=2", "-c", "advice.detachedHead=false",
 }
 
@@ -73,7 +73,10 @@ func (r *Root) credentials(ctx context.Context, address string) (env, secrets []
 			secrets = append(secrets, secret)
 		}
 	}
-	return []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http." + address + ".extraHeader", "GIT_CONFIG_VALUE_0=Authorization: Basic " + basic}, secrets, nil
+	return []string{
+		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=http." + address + ".extraHeader", "GIT_CONFIG_VALUE_0=Authorization: Basic " + basic,
+		"GIT_CONFIG_KEY_1=http.followRedirects", "GIT_CONFIG_VALUE_1=false", // the header would go along
+	}, secrets, nil
 }
 
 // git runs git with nothing of this process' environment but where programs are.

@@ -76,11 +76,11 @@ func Open(o Options) (*Root, error) {
 	}
 	o.Allow = slices.Clone(o.Allow)
 	for i, dir := range o.Allow {
-		real, err := filepath.EvalSymlinks(dir)
+		resolved, err := filepath.EvalSymlinks(dir)
 		if err != nil || !filepath.IsAbs(dir) {
 			return nil, fmt.Errorf("workspace.Open: the allowed directory %q: use the absolute path of one that is there", dir)
 		}
-		o.Allow[i] = real
+		o.Allow[i] = resolved
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
@@ -148,12 +148,12 @@ func passworded(u *url.URL) bool {
 
 // allowed returns the real path of a directory that the operator allows.
 func (r *Root) allowed(dir string) (string, error) {
-	real, err := filepath.EvalSymlinks(dir)
+	resolved, err := filepath.EvalSymlinks(dir)
 	if err == nil {
 		for _, top := range r.opts.Allow {
-			if rel, err := filepath.Rel(top, real); err == nil && filepath.IsLocal(rel) {
-				if info, err := os.Stat(real); err == nil && info.IsDir() {
-					return real, nil
+			if rel, err := filepath.Rel(top, resolved); err == nil && filepath.IsLocal(rel) {
+				if info, err := os.Stat(resolved); err == nil && info.IsDir() {
+					return resolved, nil
 				}
 			}
 		}
