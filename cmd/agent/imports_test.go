@@ -136,9 +136,10 @@ var importRules = map[string][]string{
 
 	"sdk/agent":             {"...", "!cmd/...", "!sdk/host/..."},
 	"sdk/host":              {"core", "core/changes", "core/event", "core/model", "core/store", "core/telemetry", "mcp", "sdk/agent"},
-	"sdk/service":           {"core", "core/event", "core/model", "sdk/agent", "sdk/host"},
+	"sdk/service":           {"core", "core/event", "core/model", "sdk/agent", "sdk/host", "sdk/service/workspace"},
+	"sdk/service/workspace": {"core/atomicfile", "core/snapshot", "core/store"},
 	"sdk/service/jetstream": {"core", "core/event", "core/store", "sdk/service"},
-	"sdk/service/api":       {"core", "core/event", "core/store", "sdk/host", "sdk/service"},
+	"sdk/service/api":       {"core", "core/event", "core/store", "sdk/host", "sdk/service", "sdk/service/workspace"},
 	"sdk/host/hosttest":     {"core", "core/coretest", "core/event", "core/model", "sdk/host"},
 
 	// The command line: cmdutil is the kernel of every command, setup opens what
@@ -219,7 +220,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/browser":         {},
 	"cmd/agent/internal/insight":         {"cmd/agent/internal/display", "core/event", "core/model", "core/store"},
 	"cmd/agent/internal/dashboard":       {"cmd/agent/internal/page", "core/atomicfile", "sdk/agent"},
-	"cmd/agent/internal/page":            {"core/bead", "cmd/agent/internal/display", "cmd/agent/internal/insight", "core/event", "core/model", "core/store", "core/telemetry", "sdk/agent"},
+	"cmd/agent/internal/page":            {"core/bead", "cmd/agent/internal/display", "cmd/agent/internal/insight", "core/event", "core/model", "core/store", "core/telemetry", "sdk/agent", "sdk/service", "sdk/service/api"},
 	"cmd/agent/internal/display":         {"core/event", "core/changes", "core/invisible"},
 	"cmd/agent/internal/vt":              {},
 	"cmd/agent/internal/bench":           {"core/model/...", "core/model/modeltest"},
