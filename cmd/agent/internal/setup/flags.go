@@ -43,7 +43,7 @@ type Flags struct {
 	SettingsFile string        // --settings
 	UserFile     string        // takes the place of the user's settings
 	Sets         []string      // --set
-	Extra        []config.Flag // more overrides of settings
+	Extra        []config.Flag // more overrides of settings, above those of flags
 
 	environment         string
 	addDirs             []string
@@ -148,6 +148,9 @@ func (o *Flags) registerDebug(f *pflag.FlagSet) {
 // AddDirs adds directories to those of --add-dir.
 func (o *Flags) AddDirs(dirs ...string) { o.addDirs = slices.Concat(o.addDirs, dirs) }
 
+// SetModel sets --model.
+func (o *Flags) SetModel(name string) { o.model = name }
+
 // Local reports whether tools work on this machine: --env says so.
 func (o *Flags) Local() bool {
 	e, err := parseEnvironment(o.environment)
@@ -169,7 +172,7 @@ func (o *Flags) Changed(name string) bool {
 
 // overrides returns the settings that the given flags override.
 func (o *Flags) overrides() []config.Flag {
-	out := slices.Clone(o.Extra)
+	var out []config.Flag
 	add := func(flag, key string, value any) {
 		if o.Changed(flag) {
 			out = append(out, config.Flag{Name: "--" + flag, Key: key, Value: value})
@@ -191,5 +194,5 @@ func (o *Flags) overrides() []config.Flag {
 	add("max-session-tokens", "agent.maxSessionTokens", o.maxTokens)
 	add("max-cost", "agent.maxCostUsd", o.maxCost)
 	add("system-prompt-append", "agent.systemPrompt", o.promptAppend)
-	return out
+	return append(out, o.Extra...)
 }

@@ -1,0 +1,91 @@
+package remote
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/permissions"
+)
+
+// Spec says how a session of a service is to be run. What it leaves out is as the
+// settings of the service say.
+type Spec struct {
+	Model     string  `json:"model,omitempty"` // [PROVIDER/]MODEL
+	Profile   string  `json:"profile,omitempty"`
+	Effort    string  `json:"effort,omitempty"`
+	Mode      string  `json:"permissionMode,omitempty"` // at most the one that the service allows
+	Dir       string  `json:"dir,omitempty"`            // on the machine of the worker; empty = one of the session alone
+	MaxRounds int     `json:"maxRounds,omitempty"`      // tool rounds per input
+	MaxTurns  int     `json:"maxTurns,omitempty"`
+	MaxTokens int     `json:"maxSessionTokens,omitempty"`
+	MaxCost   float64 `json:"maxCostUsd,omitempty"`
+}
+
+// ParseSpec reads a spec; nothing is the zero value. Unknown members are refused.
+func ParseSpec(data json.RawMessage) (s Spec, err error) {
+	if len(data) == 0 || string(data) == "null" {
+		return s, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err = dec.Decode(&s); err == nil {
+		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("text after the object")
+		}
+	}
+	if err != nil {
+		return s, fmt.Errorf("spec: %w", err)
+	}
+	switch {
+	case s.Mode != "" && !slices.Contains(permissions.Modes(), permissions.Mode(s.Mode)):
+		return s, fmt.Errorf("spec: permissionMode is %q: use one of %v", s.Mode, permissions.Modes())
+	case s.Dir != "" && !filepath.IsAbs(s.Dir):
+		return s, fmt.Errorf("spec: dir is %q: use an absolute path on the machine of the service", s.Dir)
+	}
+	return s, nil
+}
+
+// Apply sets flags as the spec says.
+func (s Spec) Apply(f *setup.Flags) {
+	if s.Model != "" {
+		f.SetModel(s.Model)
+	}
+	f.Extra = slices.Clone(f.Extra)
+	for _, o := range []struct {
+		name, key string
+		given     bool
+		value     any
+	}{
+		{"profile", "agent.profile", s.Profile != "", s.Profile},
+		{"effort", "agent.effort", s.Effort != "", s.Effort},
+		{"permissionMode", "permissions.mode", s.Mode != "", s.Mode},
+		{"maxRounds", "agent.maxRounds", s.MaxRounds > 0, s.MaxRounds},
+		{"maxTurns", "agent.maxTurns", s.MaxTurns > 0, s.MaxTurns},
+		{"maxSessionTokens", "agent.maxSessionTokens", s.MaxTokens > 0, s.MaxTokens},
+		{"maxCostUsd", "agent.maxCostUsd", s.MaxCost > 0, s.MaxCost},
+	} {
+		if o.given {
+			f.Extra = append(f.Extra, config.Flag{Name: "the session's " + o.name, Key: o.key, Value: o.value})
+		}
+	}
+}
+
+// rights orders the permission modes by what they allow.
+var rights = [...][]permissions.Mode{
+	{permissions.ModePlan, permissions.ModeReadOnly}, {permissions.ModeDefault}, {permissions.ModeAcceptEdits, permissions.ModeWorkspace}, {permissions.ModeBypass},
+}
+
+// Within reports whether a permission mode allows no more than another.
+func Within(mode, most permissions.Mode) bool {
+	rank := func(m permissions.Mode) int {
+		return slices.IndexFunc(rights[:], func(list []permissions.Mode) bool { return slices.Contains(list, m) })
+	}
+	return rank(mode) <= rank(most)
+}
