@@ -48,7 +48,7 @@ type Options struct {
 	Tokens []Token
 	// Hosts are the names under which the API is reached, without ports. Requests for
 	// others are refused; those for localhost and addresses of loopback never are.
-	Hosts  []string
+	Hosts []string
 	// Check says what is wrong with a new session, such as its Spec; nil takes all.
 	Check  func(service.Session) error
 	Logger *slog.Logger // nil discards

@@ -2,13 +2,16 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/permissions"
@@ -48,6 +51,53 @@ func ParseSpec(data json.RawMessage) (s Spec, err error) {
 		return s, fmt.Errorf("spec: permissionMode is %q: use one of %v", s.Mode, permissions.Modes())
 	case s.Dir != "" && !filepath.IsAbs(s.Dir):
 		return s, fmt.Errorf("spec: dir is %q: use an absolute path on the machine of the service", s.Dir)
+	}
+	return s, nil
+}
+
+// unsuited are flags of sessions that a service does not take, with what to do instead.
+var unsuited = map[string]string{
+	"provider": "use --model PROVIDER/MODEL", "continue": "use --resume ID", "dangerously-skip-permissions": "use --permission-mode bypass, if the service allows it",
+}
+
+// suited are flags that do not say how the session is run.
+var suited = [...]string{Flag, "resume", "on-ask", "reason", "print", "output-format", "output-last-message", "verbose", "debug"}
+
+// SpecOf returns the spec that flags ask for. One that the service would not know of is
+// an error.
+func SpecOf(flags map[string]string) (s Spec, err error) {
+	number := func(text string) (n int) {
+		n, err = strconv.Atoi(text)
+		return n
+	}
+	for _, name := range cmdutil.SortedKeys(flags) {
+		switch text := flags[name]; name {
+		case "model":
+			s.Model = text
+		case "profile":
+			s.Profile = text
+		case "effort":
+			s.Effort = text
+		case "permission-mode":
+			s.Mode = text
+		case "cd":
+			s.Dir = text
+		case "max-rounds":
+			s.MaxRounds = number(text)
+		case "max-turns":
+			s.MaxTurns = number(text)
+		case "max-session-tokens":
+			s.MaxTokens = number(text)
+		case "max-cost":
+			s.MaxCost, err = strconv.ParseFloat(text, 64)
+		default:
+			if !slices.Contains(suited[:], name) {
+				return s, cmdutil.Usagef("--%s: not with --%s, as the settings of the service hold; %s", name, Flag, cmp.Or(unsuited[name], "leave it out"))
+			}
+		}
+		if err != nil {
+			return s, cmdutil.Usagef("--%s: %w", name, err)
+		}
 	}
 	return s, nil
 }

@@ -70,11 +70,15 @@ func NewAnswerCmd(s *cmdutil.IO) *cobra.Command {
 			if o.Resume != "" || o.Latest || o.Fork {
 				return cmdutil.Usagef("--resume, --continue and --fork: the ID says which session to continue")
 			}
+			o.answer = r
+			if o.On != "" {
+				r.question = args[0]
+				return o.Run(cmd.Context(), nil)
+			}
 			var err error
 			if o.Resume, r.question, err = findQuestion(s, args[0]); err != nil {
 				return err
 			}
-			o.answer = r
 			return o.Run(cmd.Context(), nil)
 		},
 	}

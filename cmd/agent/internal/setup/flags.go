@@ -170,6 +170,15 @@ func (o *Flags) Changed(name string) bool {
 	return o.set != nil && o.set.Changed(name)
 }
 
+// Given returns the flags of the command that were given, with their values.
+func (o *Flags) Given() map[string]string {
+	given := map[string]string{}
+	if o.set != nil {
+		o.set.Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
+	}
+	return given
+}
+
 // overrides returns the settings that the given flags override.
 func (o *Flags) overrides() []config.Flag {
 	var out []config.Flag
