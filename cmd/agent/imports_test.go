@@ -175,6 +175,7 @@ var importRules = map[string][]string{
 		"core", "core/model", "core/event", "core/store", "core/schema", "core/worktree", "permissions",
 	},
 	"cmd/agent/internal/chat": {
+		"cmd/agent/internal/remote", "sdk/service", "sdk/service/client",
 		"cmd/agent/internal/insight", "cmd/agent/internal/planmode", "cmd/agent/internal/tasks",
 		"core/preview", "plugins",
 		"cmd/agent/internal/insight", "cmd/agent/internal/planmode",

@@ -142,6 +142,34 @@ func (t *remoteTask) answer(ctx context.Context) error {
 	return t.settle(ctx, s.Questions[at].QID, choice, t.reply.reason)
 }
 
+// listQuestions lists the open questions of the service at --on.
+func (o *Options) listQuestions(ctx context.Context) error {
+	c, err := remote.Connect(ctx, o.IO, o.On)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	t := cmdutil.NewTable(o.Out, "ID", "AGE", "QUESTION", "SESSION")
+	open := 0
+	for before, more := "", true; more; more = before != "" {
+		var page []service.Session
+		if page, before, err = c.List(ctx, before, 0); err != nil {
+			return err
+		}
+		for _, s := range page {
+			for _, q := range s.Questions {
+				open++
+				t.Row(q.QID, cmdutil.Age(time.Since(s.Updated)), display.OneLine(q.Title, 80), display.OneLine(s.Title, 40))
+			}
+		}
+	}
+	if open == 0 {
+		fmt.Fprintf(o.Err, "No open questions on %s.\n", o.On)
+		return nil
+	}
+	return t.Flush()
+}
+
 // settle answers a question, and follows what comes of it.
 func (t *remoteTask) settle(ctx context.Context, question string, choice core.Choice, reason string) (err error) {
 	t.question = question
@@ -274,7 +302,7 @@ func (t *remoteTask) event(ctx context.Context, e event.Event, view *oneAtATime)
 		if slices.Contains(q.Choices, string(core.ChoiceDeny)) {
 			choice = core.ChoiceDeny
 		}
-		return false, t.settle(ctx, q.QID, choice, "Nobody can be asked: this call needs approval, and the run is not interactive.")
+		return false, t.settle(ctx, q.QID, choice, "this call needs approval, and nobody can be asked")
 	}
 	return true, nil
 }

@@ -31,7 +31,7 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 		Short: "Run sessions for other programs and machines",
 		Long: "Run sessions that outlive programs and machines, with an HTTP API: see docs/service.md. What is kept is below\n" +
 			"~/.agent/service, or with --nats in a cluster. The first start prints a token; agent exec --on URL uses it.\n" +
-			"Each session works in a directory of its own, in the sandbox, with the model of your settings, and without your\n" +
+			"Each session works in a separate directory, in the sandbox, with the model of your settings, and without your\n" +
 			"environment and your home directory. Calls that need approval wait for agent answer. Ctrl-C lets go of the\n" +
 			"sessions, and the next start continues them.\n\n" +
 			"With --stdio or --socket, sessions are for programs on this machine, which send commands and get events as lines\n" +

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/spf13/pflag"
@@ -34,7 +35,7 @@ type workOptions struct {
 func (o *workOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.data, "data", "", "keep the sessions and tokens in `DIR` (default ~/.agent/service)")
 	f.StringVar(&o.dirs, "work-dir", "", "let each session work in a directory below `DIR` (default ~/.local/state/agent/work)")
-	cmdutil.RepeatVar(f, &o.allowed, "allow-dir", "let sessions that ask for it work in `DIR` and below, instead of directories of their own")
+	cmdutil.RepeatVar(f, &o.allowed, "allow-dir", "let sessions that ask for it work in `DIR` and below, instead of a separate directory")
 	f.StringVar(&o.nats, "nats", "", "keep the sessions in the NATS servers at `URL`, with JetStream")
 	f.StringVar(&o.creds, "creds", "", "with --nats: sign in with the credentials in `FILE`")
 	f.IntVar(&o.replicas, "replicas", 0, "with --nats: keep each record on `N` servers, an odd number (default 1)")
@@ -86,6 +87,10 @@ func (o *workOptions) check(s *cmdutil.IO) error {
 	return nil
 }
 
+// ownLease is how long after the death of the only worker the next one continues
+// its sessions, and how long a process may be stopped without losing them.
+const ownLease = 10 * time.Second
+
 // machine is this machine in a service. The caller closes it.
 type machine struct {
 	db     *jetstream.DB
@@ -127,6 +132,7 @@ func (o *options) openEngine(ctx context.Context, m *machine, undo func(func()))
 		m.db, err = jetstream.Open(ctx, nc, opts)
 		return err
 	}
+	opts.Lease = ownLease
 	server, err := jetstream.Serve(jetstream.ServeOptions{Dir: filepath.Join(o.work.data, "jetstream")})
 	if err != nil {
 		return err
