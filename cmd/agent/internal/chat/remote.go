@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
@@ -38,7 +40,7 @@ func interactiveOn(ctx context.Context, o *run.Options, prompt string) error {
 		return err
 	}
 	defer c.Close()
-	s, err := openRemote(ctx, c, o.Resume, spec)
+	s, err := openRemote(ctx, c, o.Resume, client.NewSession{Title: display.OneLine(cmp.Or(prompt, "(on the terminal)"), 80)}, spec)
 	if err != nil {
 		return err
 	}
@@ -84,16 +86,16 @@ type remoteSession struct {
 }
 
 // openRemote opens a session, a new one without an ID.
-func openRemote(ctx context.Context, c *client.Client, id string, spec remote.Spec) (*remoteSession, error) {
+func openRemote(ctx context.Context, c *client.Client, id string, n client.NewSession, spec remote.Spec) (*remoteSession, error) {
 	s := &remoteSession{client: c, id: id, mode: spec.Mode, grown: make(chan struct{}), asked: map[string]bool{}, runs: map[string]string{}}
 	s.now.State = core.StateIdle
 	cursor := uint64(0)
 	if id == "" {
-		data, err := json.Marshal(spec)
-		if err != nil {
+		var err error
+		if n.Spec, err = json.Marshal(spec); err != nil {
 			return nil, err
 		}
-		made, err := c.Create(ctx, client.NewSession{Spec: data})
+		made, err := c.Create(ctx, n)
 		if err != nil {
 			return nil, err
 		}
@@ -111,6 +113,8 @@ func openRemote(ctx context.Context, c *client.Client, id string, spec remote.Sp
 			s.now.State = core.StateParked
 		}
 		clear(s.asked)
+		// The terminal shows the past with the first event behind it, which tells of the resumption.
+		s.events = append(s.events, event.Event{V: event.Version, Seq: s.past + 1, Time: time.Now(), Session: id, Body: event.SessionStart{Resumed: true}})
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.wg.Go(func() { s.follow(ctx, cursor) })

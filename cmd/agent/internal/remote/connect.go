@@ -33,15 +33,14 @@ func TokenFile(dir string) string { return filepath.Join(dir, "token") }
 // Connect returns a client of a service. The token is that of the environment, or of
 // the keyring, or that of this user's own service on this machine.
 func Connect(ctx context.Context, s *cmdutil.IO, address string) (*client.Client, error) {
+	if _, err := client.New(client.Options{URL: address, Token: "any"}); err != nil {
+		return nil, cmdutil.Usagef("--%s: %w", Flag, err)
+	}
 	token, err := findToken(ctx, s, address)
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(client.Options{URL: address, Token: token})
-	if err != nil {
-		return nil, cmdutil.Usagef("--%s: %w", Flag, err)
-	}
-	return c, nil
+	return client.New(client.Options{URL: address, Token: token})
 }
 
 func findToken(ctx context.Context, s *cmdutil.IO, address string) (string, error) {

@@ -122,9 +122,10 @@ func (l tokenList) revoke(ctx context.Context, name string) error {
 	})
 }
 
-// first makes the token of the first start; later it returns none.
+// first makes the token of the first start, or if there is no other; else it returns
+// none.
 func (l tokenList) first(ctx context.Context) (string, error) {
-	if _, err := l.read(); !errors.Is(err, fs.ErrNotExist) {
+	if list, err := l.read(); len(list) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
 	token, err := l.add(ctx, firstToken, defaultTenant, allScopes())
