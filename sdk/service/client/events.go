@@ -56,7 +56,7 @@ func (c *Client) Events(ctx context.Context, id string, cursor uint64) iter.Seq2
 }
 
 // errWrong is the error of a stream that is not one of events.
-var errWrong = errors.New("the service sent what is no event")
+var errWrong = errors.New("the service sent something that is not an event")
 
 // stream is what is being read.
 type stream struct {
