@@ -136,10 +136,11 @@ var importRules = map[string][]string{
 
 	"sdk/agent":             {"...", "!cmd/...", "!sdk/host/..."},
 	"sdk/host":              {"core", "core/changes", "core/event", "core/model", "core/store", "core/telemetry", "mcp", "sdk/agent"},
-	"sdk/service":           {"core", "core/event", "core/model", "sdk/agent", "sdk/host"},
+	"sdk/service":           {"core", "core/event", "core/model", "sdk/agent", "sdk/host", "sdk/service/workspace"},
+	"sdk/service/workspace": {"core/atomicfile", "core/snapshot", "core/store"},
 	"sdk/service/jetstream": {"core", "core/event", "core/store", "sdk/service"},
-	"sdk/service/api":       {"core", "core/event", "core/store", "sdk/host", "sdk/service"},
-	"sdk/service/client":    {"core/event", "core/sse", "sdk/host", "sdk/service"},
+	"sdk/service/api":       {"core", "core/event", "core/store", "sdk/host", "sdk/service", "sdk/service/workspace"},
+	"sdk/service/client":    {"core/event", "core/sse", "sdk/host", "sdk/service", "sdk/service/workspace"},
 	"sdk/host/hosttest":     {"core", "core/coretest", "core/event", "core/model", "sdk/host"},
 
 	// The command line: cmdutil is the kernel of every command, setup opens what
@@ -165,7 +166,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/tasks":    {"cmd/agent/internal/config", "cmd/agent/internal/setup", "core/bead", "core/event", "core/model", "plugins/graph", "sdk/agent"},
 	"cmd/agent/internal/remote": {
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/privatefile", "cmd/agent/internal/setup",
-		"core/event", "permissions", "sdk/service", "sdk/service/client",
+		"core/event", "permissions", "sdk/service", "sdk/service/client", "sdk/service/workspace",
 	},
 	"cmd/agent/internal/run": {
 		"cmd/agent/internal/remote", "sdk/service", "sdk/service/client",
@@ -201,7 +202,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/permission":   noun("core/jsonpos", "core/store", "permissions"),
 	"cmd/agent/internal/cmd/plugin":       noun("core/proc/sandbox", "internal/plugintest", "mcp", "plugins", "plugins/bundles", "sdk", "sdk/toolproto"),
 	"cmd/agent/internal/cmd/provider":     noun("core/model"),
-	"cmd/agent/internal/cmd/serve":        noun("cmd/agent/internal/privatefile", "cmd/agent/internal/remote", "cmd/agent/internal/run", "core/proc", "core/proc/sandbox", "core/store", "permissions", "sdk/host", "sdk/service", "sdk/service/api", "sdk/service/client", "sdk/service/jetstream"),
+	"cmd/agent/internal/cmd/serve":        noun("cmd/agent/internal/page", "cmd/agent/internal/privatefile", "cmd/agent/internal/remote", "cmd/agent/internal/run", "core/proc", "core/proc/sandbox", "core/store", "permissions", "sdk/host", "sdk/service", "sdk/service/api", "sdk/service/client", "sdk/service/jetstream", "sdk/service/workspace"),
 	"cmd/agent/internal/cmd/session":      noun("cmd/agent/internal/dashboard", "cmd/agent/internal/remote", "cmd/agent/internal/tui", "sdk/service", "sdk/service/client", "core/changes", "core/model", "core/store", "core/telemetry", "core/telemetry/otlp", "cmd/agent/internal/insight", "cmd/agent/internal/page"),
 	"cmd/agent/internal/cmd/skill":        noun("core/bundle", "skills"),
 	"cmd/agent/internal/cmd/task":         noun("cmd/agent/internal/page", "cmd/agent/internal/tasks", "cmd/agent/internal/tui", "core/bead", "core/store", "core/worktree", "permissions"),
@@ -227,7 +228,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/browser":         {},
 	"cmd/agent/internal/insight":         {"cmd/agent/internal/display", "core/event", "core/model", "core/store"},
 	"cmd/agent/internal/dashboard":       {"cmd/agent/internal/page", "core/atomicfile", "sdk/agent"},
-	"cmd/agent/internal/page":            {"core/bead", "cmd/agent/internal/display", "cmd/agent/internal/insight", "core/event", "core/model", "core/store", "core/telemetry", "sdk/agent"},
+	"cmd/agent/internal/page":            {"core/bead", "cmd/agent/internal/display", "cmd/agent/internal/insight", "core/event", "core/model", "core/store", "core/telemetry", "sdk/agent", "sdk/service", "sdk/service/api"},
 	"cmd/agent/internal/display":         {"core/event", "core/changes", "core/invisible"},
 	"cmd/agent/internal/vt":              {},
 	"cmd/agent/internal/bench":           {"core/model/...", "core/model/modeltest"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/sdk/agent"
 	"github.com/seed-009c0928/agent/sdk/host"
+	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
 
 // The types of a [Command].
@@ -59,7 +61,10 @@ func (t *turn) carryOut(ctx context.Context, c Command, behind []Command) error 
 	if err != nil {
 		return err
 	}
-	t.session.Questions = now.Questions
+	if t.session.Questions = now.Questions; len(now.Questions) > 0 {
+		t.session.Deadline = time.Now().UTC().Add(t.worker.opts.AnswerWithin)
+	}
+	t.session.Usage = t.log.used()
 	if now.State == core.StateClosed {
 		return t.update(ctx, StateFailed)
 	}
@@ -78,6 +83,9 @@ func (t *turn) open(ctx context.Context) (s *host.Session, done func(), err erro
 		},
 	}
 	h := host.New("", func(ctx context.Context, _ host.Open, _ core.Asker) (host.Opened, error) {
+		if err := t.prepare(ctx); err != nil {
+			return host.Opened{}, err
+		}
 		opened, err := t.worker.opts.Open(ctx, t.session, base)
 		if err == nil && opened.Session == nil {
 			err = errors.New("the opener returned no session")
@@ -97,6 +105,29 @@ func (t *turn) open(ctx context.Context) (s *host.Session, done func(), err erro
 		}
 		showing.Wait()
 	}, nil
+}
+
+// prepare makes the session's workspace, or finds it. The entry says where it is before
+// anything can change in it: on another machine it would be made again, without that.
+func (t *turn) prepare(ctx context.Context) (err error) {
+	if t.session.Workspace == (workspace.Spec{}) || t.session.Dir != "" {
+		return nil
+	}
+	root := t.worker.opts.Workspaces
+	switch {
+	case root == nil:
+		return errors.New("the session has a workspace, and this worker has no place for any")
+	case t.session.Place != "" && t.session.Place != root.ID():
+		return fmt.Errorf("%w: give the workers the same directory for workspaces", workspace.ErrElsewhere)
+	}
+	if t.session.Place == "" {
+		t.session.Place = root.ID()
+		if err := t.update(ctx, StateRunning); err != nil {
+			return err
+		}
+	}
+	t.session.Dir, err = root.Prepare(ctx, t.tenant, t.id, t.session.Workspace)
+	return err
 }
 
 // show sends the deltas of a session to those who watch, until it is closed.
@@ -199,16 +230,25 @@ type sessionLog struct {
 	mu      sync.Mutex
 	settled map[string]bool // commands with a result, and questions with an answer
 	last    event.Seq
+	usage   map[string]Usage // by day
 	err     error
 }
 
 func (l *sessionLog) see(e event.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	known := e.Seq <= l.last
 	l.last = max(l.last, e.Seq)
 	switch b := e.Body.(type) {
 	case event.Result:
 		l.settled[b.Run] = true
+		if !known {
+			u := Usage{Tokens: b.Usage}
+			if b.CostUSD != nil {
+				u.CostUSD = *b.CostUSD
+			}
+			l.usage[Day(e.Time)] = l.usage[Day(e.Time)].Add(u)
+		}
 	case event.Answer:
 		l.settled[answerTo+b.QID] = true
 	}
@@ -222,6 +262,13 @@ func (l *sessionLog) has(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.settled[id]
+}
+
+// used returns what the results in the log used, by day.
+func (l *sessionLog) used() map[string]Usage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.usage)
 }
 
 func (l *sessionLog) failure() error {

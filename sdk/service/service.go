@@ -8,7 +8,9 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/sdk/host"
+	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
 
 // State is what a session is doing: a [core.State], or one of those below.
@@ -29,14 +31,35 @@ type Session struct {
 	Labels  map[string]string `json:"labels,omitempty"`
 	Spec    json.RawMessage   `json:"spec,omitempty"` // for the [Opener]
 	Created time.Time         `json:"created"`
+	// Workspace says where the session works, Place names the [workspace.Root] that has it.
+	Workspace workspace.Spec `json:"workspace,omitzero"`
+	Place     string         `json:"place,omitempty"`
+	// Dir is the directory of the workspace, for the [Opener]; empty without.
+	Dir string `json:"-"`
 
 	State     State            `json:"state"`
 	Updated   time.Time        `json:"updated"`
 	Questions []event.Question `json:"questions,omitempty"` // that it is parked with
+	Deadline  time.Time        `json:"deadline,omitzero"`   // of the questions: then they are denied
 	Error     string           `json:"error,omitempty"`     // why it failed, or is tried again
+
+	// Usage is what the session used, by day of UTC as 2006-01-02.
+	Usage map[string]Usage `json:"usage,omitempty"`
 
 	Revision uint64 `json:"-"` // of this entry
 }
+
+// Usage is what inputs used, with those of subagents.
+type Usage struct {
+	Tokens  model.Usage `json:"tokens"`
+	CostUSD float64     `json:"costUsd,omitempty"` // as far as prices are known
+}
+
+// Add returns the sum.
+func (u Usage) Add(v Usage) Usage { return Usage{u.Tokens.Add(v.Tokens), u.CostUSD + v.CostUSD} }
+
+// Day is the day of a time, as in [Session].Usage.
+func Day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // Command is a [host.Command] for a session: an input, an answer, a continue, a compact
 // or a cancel. Its result has the command's ID as its run.
@@ -55,6 +78,21 @@ type Record struct {
 	Event  event.Event
 }
 
+// Filter says which sessions [Engine.List] returns: those for which all holds that is set.
+type Filter struct {
+	Tenant string    // empty = all tenants
+	Before string    // lower IDs
+	State  State     // in this state
+	Due    time.Time // with questions whose deadline is not after this
+	Limit  int       // at most so many; 0 = all
+}
+
+// Matches reports whether a session is one of those that the filter wants.
+func (f Filter) Matches(s Session) bool {
+	return (f.Tenant == "" || s.Tenant == f.Tenant) && (f.Before == "" || s.ID < f.Before) && (f.State == "" || s.State == f.State) &&
+		(f.Due.IsZero() || !s.Deadline.IsZero() && !s.Deadline.After(f.Due))
+}
+
 // Engine keeps sessions, by tenant and ID. It is safe for concurrent use. The ID of a
 // subagent's log is that of its session, a slash, and the subagent's own.
 type Engine interface {
@@ -65,11 +103,16 @@ type Engine interface {
 	// Update replaces what is known of a session, and sets the new revision. The error
 	// is [core.ErrFenced] if that has changed since s was read, or the session was deleted.
 	Update(ctx context.Context, s *Session) error
-	// List returns a tenant's sessions with lower IDs than before, if that is set, the
-	// highest first.
-	List(ctx context.Context, tenant, before string, limit int) ([]Session, error)
+	// List returns sessions, those with the highest IDs first.
+	List(ctx context.Context, f Filter) ([]Session, error)
 	// Delete deletes a session with its log, outputs and commands. A writer of it is fenced.
 	Delete(ctx context.Context, tenant, id string) error
+
+	// Value returns what is kept of a tenant under a name, with its revision: nil and 0
+	// if that is nothing.
+	Value(ctx context.Context, tenant, name string) (data []byte, revision uint64, err error)
+	// SetValue replaces it; [core.ErrFenced] if its revision is another one by now.
+	SetValue(ctx context.Context, tenant, name string, data []byte, revision uint64) error
 
 	// Journal opens the log, new or not, and takes it over: former owners are fenced.
 	Journal(ctx context.Context, tenant, id string) (core.Journal, error)

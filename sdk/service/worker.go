@@ -11,6 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/sdk/agent"
 	"github.com/seed-009c0928/agent/sdk/host"
+	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
 
 // Opener opens a session on this machine. Base has what belongs to the service: ID,
@@ -24,6 +25,12 @@ type WorkerOptions struct {
 	Open   Opener
 	Places int          // sessions at the same time; 0 = 1
 	Logger *slog.Logger // nil discards
+	// Workspaces has the directories of sessions on this machine; without it, sessions
+	// that want one fail.
+	Workspaces *workspace.Root
+	// AnswerWithin is how long a session waits for the answers to its questions. Then they
+	// are denied, and it continues. 0 = 24 hours.
+	AnswerWithin time.Duration
 }
 
 // Worker runs sessions that have work.
@@ -38,6 +45,9 @@ func NewWorker(o WorkerOptions) (*Worker, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Places = max(1, o.Places)
+	if o.AnswerWithin <= 0 {
+		o.AnswerWithin = answerWithin
+	}
 	return &Worker{o}, nil
 }
 
@@ -53,6 +63,7 @@ func (w *Worker) Run(ctx context.Context) {
 	var work sync.WaitGroup
 	defer work.Wait()
 	work.Go(func() { w.wake(ctx) })
+	work.Go(func() { w.expire(ctx) })
 	places := make(chan struct{}, w.opts.Places)
 	for {
 		select {
@@ -178,7 +189,7 @@ func (t *turn) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.log = &sessionLog{Journal: journal, settled: map[string]bool{}}
+	t.log = &sessionLog{Journal: journal, settled: map[string]bool{}, usage: map[string]Usage{}}
 	// From now on only who takes over next changes the entry, but for a last change of
 	// the former owner, who may just be writing it.
 	for {
@@ -200,7 +211,7 @@ func (t *turn) entry(ctx context.Context) (Session, error) {
 }
 
 func (t *turn) running(ctx context.Context) error {
-	t.session.Questions, t.session.Error = nil, ""
+	t.session.Questions, t.session.Deadline, t.session.Error = nil, time.Time{}, ""
 	return t.update(ctx, StateRunning)
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -148,6 +150,40 @@ func TestFailed(t *testing.T) {
 	}
 	if got := bodies[event.Result](whole(t, db, "s")); len(got) != 3 {
 		t.Errorf("%d results", len(got))
+	}
+}
+
+// TestDeadline: a question that nobody answers is denied, and the session continues.
+func TestDeadline(t *testing.T) {
+	db, _ := engine(t)
+	create(t, db, "s", core.Ask)
+	send(t, db, "s", rounds("in", 1))
+	w, err := service.NewWorker(service.WorkerOptions{Engine: db, Open: opener(t.TempDir(), filepath.Join(t.TempDir(), "effects")), AnswerWithin: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { w.Run(ctx) })
+	defer running.Wait()
+	defer cancel()
+	var denied event.Answer
+	for r, err := range db.Watch(ctx, tenant, "s", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := r.Event.Body.(event.Answer); ok {
+			denied = b
+		}
+		if b, ok := r.Event.Body.(event.Result); ok && b.Outcome == string(core.StopDone) {
+			break
+		}
+	}
+	if denied.Choice != string(core.ChoiceDeny) || !strings.HasPrefix(denied.Reason, "Nobody answered in time") {
+		t.Errorf("the answer is %+v", denied)
+	}
+	if s := until(t, db, "s", in(service.State(core.StateIdle))); len(s.Questions) > 0 || !s.Deadline.IsZero() {
+		t.Errorf("the session still has questions %v until %v", s.Questions, s.Deadline)
 	}
 }
 

@@ -7,16 +7,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/host"
 	"github.com/seed-009c0928/agent/sdk/service"
+	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
 
 // Scope is something that a token may do.
@@ -27,6 +33,7 @@ const (
 	ScopeRead   Scope = "read"   // list and follow sessions
 	ScopeRun    Scope = "run"    // create and delete sessions, and send them commands but answers
 	ScopeAnswer Scope = "answer" // answer questions
+	ScopeAdmin  Scope = "admin"  // read the metrics of all tenants
 )
 
 // Token is a token that the API accepts.
@@ -34,6 +41,7 @@ type Token struct {
 	Hash   string  `json:"hash"` // see [Hash]
 	Tenant string  `json:"tenant"`
 	Scopes []Scope `json:"scopes"`
+	Name   string  `json:"name,omitempty"` // for the audit log
 }
 
 // Hash returns what is stored of a token.
@@ -49,6 +57,13 @@ type Options struct {
 	// Hosts are the names under which the API is reached, without ports. Requests for
 	// others are refused; those for localhost and addresses of loopback never are.
 	Hosts []string
+	// Quotas bound tenants, by their names; "" is for those without a line.
+	Quotas map[string]Quota
+	// Audit gets a line of JSON for each request that changes something, and for each
+	// that was refused for its token, host or origin. Nil writes none.
+	Audit io.Writer
+	// Workspaces has the directories of sessions; without it, none can have one.
+	Workspaces *workspace.Root
 	// Check says what is wrong with a new session, such as its Spec; nil takes all.
 	Check  func(service.Session) error
 	Logger *slog.Logger // nil discards
@@ -59,9 +74,13 @@ var document []byte
 
 // API is an [http.Handler].
 type API struct {
-	opts   Options
-	tokens map[string]Token
-	mux    *http.ServeMux
+	opts    Options
+	tokens  atomic.Pointer[map[string]Token]
+	mux     *http.ServeMux
+	answers answers
+
+	mu     sync.Mutex
+	counts map[string]*counted // by tenant
 }
 
 // New returns the API of an engine.
@@ -72,30 +91,88 @@ func New(o Options) (*API, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &API{opts: o, tokens: map[string]Token{}, mux: http.NewServeMux()}
-	for _, t := range o.Tokens {
-		if err := store.CheckID(t.Tenant); err != nil || len(t.Hash) != 2*sha256.Size {
-			return nil, fmt.Errorf("api.New: the token of tenant %.40q needs a tenant of letters and digits, and a hash made by api.Hash", t.Tenant)
-		}
-		a.tokens[t.Hash] = t
+	a := &API{
+		opts: o, mux: http.NewServeMux(), counts: map[string]*counted{},
+		answers: answers{count: map[answered]int{}, took: map[string]time.Duration{}},
+	}
+	if err := a.SetTokens(o.Tokens); err != nil {
+		return nil, err
 	}
 	for pattern, r := range a.routes() {
-		a.mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) { a.serve(w, req, r) })
+		a.mux.Handle(pattern, a.noted(pattern, r.scope, r.serve))
 	}
-	a.mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
-		a.fail(w, req, &failure{http.StatusNotFound, "not_found", "there is no " + req.Method + " " + req.URL.Path + ": see /v1/openapi.json"})
-	})
+	a.mux.Handle("/", a.noted("/", "", func(_ http.ResponseWriter, req *http.Request, _ Token) error {
+		return &failure{http.StatusNotFound, "not_found", fmt.Sprintf("there is no %.20s %.200s: see /v1/openapi.json", req.Method, req.URL.Path)}
+	}))
 	return a, nil
 }
 
+// SetTokens replaces the tokens. Requests that are being answered are not affected.
+func (a *API) SetTokens(list []Token) error {
+	tokens := map[string]Token{}
+	for _, t := range list {
+		if err := store.CheckID(t.Tenant); err != nil || len(t.Hash) != 2*sha256.Size {
+			return fmt.Errorf("api: the token of tenant %.40q needs a tenant of letters and digits, and a hash made by api.Hash", t.Tenant)
+		}
+		tokens[t.Hash] = t
+	}
+	a.tokens.Store(&tokens)
+	return nil
+}
+
 // ServeHTTP implements [http.Handler].
-func (a *API) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (a *API) ServeHTTP(w http.ResponseWriter, req *http.Request) { a.mux.ServeHTTP(w, req) }
+
+// Handler returns a handler behind the checks of the API: of the host, the origin, and a
+// token with the scope, unless that is empty. Errors are answered like those of the API,
+// and the request is counted and audited as one of the pattern.
+func (a *API) Handler(pattern string, scope Scope, serve func(w http.ResponseWriter, req *http.Request, t Token) error) http.Handler {
+	return a.noted(pattern, scope, serve)
+}
+
+func (a *API) noted(pattern string, scope Scope, serve func(w http.ResponseWriter, req *http.Request, t Token) error) http.Handler {
+	return http.HandlerFunc(func(to http.ResponseWriter, req *http.Request) {
+		w, began := &recorder{to, http.StatusOK}, time.Now()
+		t, err := a.check(w, req, scope)
+		if err == nil {
+			err = serve(w, req, t)
+		}
+		if err != nil {
+			a.fail(w, req, err)
+		}
+		a.note(req, pattern, t, w.status, began)
+	})
+}
+
+// check returns the token of a request that may be answered.
+func (a *API) check(w http.ResponseWriter, req *http.Request, scope Scope) (Token, error) {
+	if err := a.guard(w, req); err != nil || scope == "" {
+		return Token{}, err
+	}
+	text, bearer := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
+	t, ok := (*a.tokens.Load())[Hash(text)]
+	switch {
+	case !bearer || !ok:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		return Token{}, &failure{http.StatusUnauthorized, "unauthorized", "send a token of the service: Authorization: Bearer TOKEN"}
+	case !slices.Contains(t.Scopes, scope):
+		return t, &failure{http.StatusForbidden, "forbidden", fmt.Sprintf("the token lacks the scope %s", scope)}
+	}
+	return t, nil
+}
+
+// guard refuses what a page of another site may have sent.
+func (a *API) guard(w http.ResponseWriter, req *http.Request) error {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if !a.known(req.Host) {
-		a.fail(w, req, &failure{http.StatusMisdirectedRequest, "host", fmt.Sprintf("this is not %.100q: use the address that the service was given", req.Host)})
-		return
+		return &failure{http.StatusMisdirectedRequest, "host", fmt.Sprintf("this is not %.100q: use the address that the service was given", req.Host)}
 	}
-	a.mux.ServeHTTP(w, req)
+	if text := req.Header.Get("Origin"); text != "" {
+		if origin, err := url.Parse(text); err != nil || origin.Host != req.Host {
+			return &failure{http.StatusForbidden, "origin", "requests of pages of other sites are refused"}
+		}
+	}
+	return nil
 }
 
 // known reports whether a request is for this service: a page of another site may have
@@ -118,36 +195,22 @@ type route struct {
 
 func (a *API) routes() map[string]route {
 	return map[string]route{
-		"GET /healthz":                    {serve: a.health},
-		"GET /v1/openapi.json":            {serve: a.document},
-		"POST /v1/sessions":               {ScopeRun, a.create},
-		"GET /v1/sessions":                {ScopeRead, a.list},
-		"GET /v1/sessions/{id}":           {ScopeRead, a.get},
-		"DELETE /v1/sessions/{id}":        {ScopeRun, a.remove},
-		"POST /v1/sessions/{id}/commands": {ScopeRun, a.command},
-		"POST /v1/sessions/{id}/answers":  {ScopeAnswer, a.answer},
-		"GET /v1/sessions/{id}/events":    {ScopeRead, a.events},
-	}
-}
-
-func (a *API) serve(w http.ResponseWriter, req *http.Request, r route) {
-	var t Token
-	if r.scope != "" {
-		text, bearer := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
-		token, ok := a.tokens[Hash(text)]
-		switch {
-		case !bearer || !ok:
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			a.fail(w, req, &failure{http.StatusUnauthorized, "unauthorized", "send a token of the service: Authorization: Bearer TOKEN"})
-			return
-		case !slices.Contains(token.Scopes, r.scope):
-			a.fail(w, req, &failure{http.StatusForbidden, "forbidden", fmt.Sprintf("the token lacks the scope %s", r.scope)})
-			return
-		}
-		t = token
-	}
-	if err := r.serve(w, req, t); err != nil {
-		a.fail(w, req, err)
+		"GET /healthz":                          {serve: a.health},
+		"GET /v1/openapi.json":                  {serve: a.document},
+		"GET /readyz":                           {serve: a.ready},
+		"GET /metrics":                          {ScopeAdmin, a.metrics},
+		"GET /v1/usage":                         {ScopeRead, a.usage},
+		"POST /v1/sessions":                     {ScopeRun, a.create},
+		"GET /v1/sessions":                      {ScopeRead, a.list},
+		"GET /v1/sessions/{id}":                 {ScopeRead, a.get},
+		"DELETE /v1/sessions/{id}":              {ScopeRun, a.remove},
+		"POST /v1/sessions/{id}/commands":       {ScopeRun, a.command},
+		"POST /v1/sessions/{id}/answers":        {ScopeAnswer, a.answer},
+		"GET /v1/sessions/{id}/events":          {ScopeRead, a.events},
+		"GET /v1/sessions/{id}/questions":       {ScopeRead, a.questions},
+		"GET /v1/questions":                     {ScopeRead, a.allQuestions},
+		"GET /v1/sessions/{id}/diff":            {ScopeRead, a.diff},
+		"GET /v1/sessions/{id}/files/{path...}": {ScopeRead, a.file},
 	}
 }
 
@@ -170,12 +233,15 @@ func (a *API) fail(w http.ResponseWriter, req *http.Request, err error) {
 	var f *failure
 	var command *host.Error
 	var long *http.MaxBytesError
+	var refused *workspace.RefusedError
 	switch {
 	case errors.As(err, &f):
 	case errors.As(err, &command):
 		f = &failure{http.StatusBadRequest, "invalid", command.Message}
 	case errors.As(err, &long):
 		f = &failure{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is longer than %d bytes", long.Limit)}
+	case errors.As(err, &refused):
+		f = &failure{http.StatusBadRequest, "invalid", refused.Message}
 	case errors.Is(err, fs.ErrNotExist):
 		f = &failure{http.StatusNotFound, "not_found", "there is no such session"}
 	case errors.Is(err, fs.ErrExist):

@@ -2,14 +2,19 @@ package api
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +32,7 @@ import (
 	"github.com/seed-009c0928/agent/sdk/host"
 	"github.com/seed-009c0928/agent/sdk/service"
 	"github.com/seed-009c0928/agent/sdk/service/jetstream"
+	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
 
 // contract is the OpenAPI document, and what a test saw of it.
@@ -95,6 +101,7 @@ func resolve(t *testing.T, schema, all json.RawMessage) *jsonschema.Resolved {
 func (c *contract) check(route string, res *http.Response, body []byte) {
 	c.t.Helper()
 	status := strconv.Itoa(res.StatusCode)
+	route = strings.Replace(route, "...", "", 1)
 	schema, known := c.responses[route][status]
 	if !known {
 		c.t.Errorf("%s answers %s, which is not in the document: %s", route, status, body)
@@ -123,9 +130,11 @@ type client struct {
 	url      string
 	token    string
 	host     string
+	origin   string
 }
 
-// request calls a route, with the id in the place of {id}.
+// request calls a route, with the id in the place of {id}, and what is behind a | in it as
+// the path of a file.
 func (c client) request(route, id, query string, body any) (*http.Response, map[string]any) {
 	c.t.Helper()
 	method, path, _ := strings.Cut(route, " ")
@@ -137,11 +146,16 @@ func (c client) request(route, id, query string, body any) (*http.Response, map[
 		}
 		text = string(data)
 	}
-	req, err := http.NewRequestWithContext(c.t.Context(), method, c.url+strings.Replace(path, "{id}", id, 1)+query, strings.NewReader(text))
+	id, file, _ := strings.Cut(id, "|")
+	path = strings.NewReplacer("{id}", id, "{path...}", file).Replace(path)
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.url+path+query, strings.NewReader(text))
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
+	if c.origin != "" {
+		req.Header.Set("Origin", c.origin)
+	}
 	if req.Host = c.host; c.host == "" {
 		req.Host = "localhost"
 	}
@@ -218,12 +232,16 @@ func resultOf(run string) func(event.Event) bool {
 
 // serve serves the API of an engine with tokens of all scopes, "all" and "other" of
 // another tenant, and of none, "none".
-func serve(t *testing.T, c *contract, e service.Engine) client {
+func serve(t *testing.T, c *contract, e service.Engine, places *workspace.Root, more ...func(*Options)) client {
 	t.Helper()
-	scopes := []Scope{ScopeRead, ScopeRun, ScopeAnswer}
-	a, err := New(Options{Engine: e, Hosts: []string{"agents.example"}, Tokens: []Token{
-		{Hash("all"), "acme", scopes}, {Hash("other"), "globex", scopes}, {Hash("none"), "acme", nil},
-	}})
+	scopes := []Scope{ScopeRead, ScopeRun, ScopeAnswer, ScopeAdmin}
+	o := Options{Engine: e, Workspaces: places, Hosts: []string{"agents.example"}, Tokens: []Token{
+		{Hash: Hash("all"), Tenant: "acme", Scopes: scopes, Name: "bot"}, {Hash: Hash("other"), Tenant: "globex", Scopes: scopes}, {Hash: Hash("none"), Tenant: "acme"},
+	}}
+	for _, set := range more {
+		set(&o)
+	}
+	a, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +252,7 @@ func serve(t *testing.T, c *contract, e service.Engine) client {
 }
 
 // engine is one on a server in this process.
-func engine(t *testing.T) service.Engine {
+func engine(t testing.TB) service.Engine {
 	t.Helper()
 	s, err := jetstream.Serve(jetstream.ServeOptions{Dir: t.TempDir()})
 	if err != nil {
@@ -254,17 +272,17 @@ func engine(t *testing.T) service.Engine {
 }
 
 // work runs a worker whose calls need approval.
-func work(t *testing.T, e service.Engine, p model.Provider) {
+func work(t *testing.T, e service.Engine, places *workspace.Root, p model.Provider) {
 	t.Helper()
 	dir := t.TempDir()
-	w, err := service.NewWorker(service.WorkerOptions{Engine: e, Open: func(ctx context.Context, _ service.Session, base agent.SessionOptions) (host.Opened, error) {
-		a, err := agent.Open(ctx, agent.Options{Dir: dir, Policy: coretest.FixedPolicy(core.Ask)})
+	w, err := service.NewWorker(service.WorkerOptions{Engine: e, Workspaces: places, Open: func(ctx context.Context, s service.Session, base agent.SessionOptions) (host.Opened, error) {
+		a, err := agent.Open(ctx, agent.Options{Dir: cmp.Or(s.Dir, dir), Policy: coretest.FixedPolicy(core.Ask)})
 		if err != nil {
 			return host.Opened{}, err
 		}
 		base.Provider = p
-		s, err := a.NewSession(ctx, base)
-		return host.Opened{Session: s, Close: a.Close}, err
+		opened, err := a.NewSession(ctx, base)
+		return host.Opened{Session: opened, Close: a.Close}, err
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -285,13 +303,19 @@ func text(s string) []host.Part { return []host.Part{{Type: "text", Text: s}} }
 func TestAPI(t *testing.T) {
 	c := newContract(t)
 	e := engine(t)
-	api := serve(t, c, e)
-	work(t, e, coretest.Model(
-		coretest.CallTools(model.ToolCall{ID: "1", Name: "list_dir", Args: `{"path":"."}`}), coretest.Say("Done."), coretest.Say("More."),
+	places, dir := places(t)
+	api := serve(t, c, e, places)
+	work(t, e, places, coretest.Model(
+		coretest.CallTools(model.ToolCall{ID: "1", Name: "list_dir", Args: `{"path":"."}`}), coretest.Turn{Text: "Done.", Usage: model.Usage{Input: 100, Output: 10}}, coretest.Say("More."),
+		coretest.CallTools(model.ToolCall{ID: "2", Name: "write_file", Args: `{"file_path":"sub/a.txt","content":"hello\n"}`}), coretest.Say("Written."),
 	))
 	life(t, api)
+	results(t, api, serve(t, c, e, nil))
 	refusals(t, api)
-	broken := serve(t, c, failing{e})
+	elsewhere(t, e, api, filepath.Join(dir, "sessions", "acme", "w", "work"))
+	quotas(t, c, e)
+	broken := serve(t, c, failing{e}, places)
+	broken.want(503, "GET /readyz", "", "", nil)
 	for route, r := range (&API{}).routes() {
 		if r.scope == "" {
 			continue
@@ -307,7 +331,12 @@ func TestAPI(t *testing.T) {
 			}
 		}
 	}
-	if got, want := slices.Sorted(maps.Keys((&API{}).routes())), slices.Sorted(maps.Keys(c.responses)); !slices.Equal(got, want) {
+	got := []string{}
+	for route := range (&API{}).routes() {
+		got = append(got, strings.Replace(route, "...", "", 1))
+	}
+	slices.Sort(got)
+	if want := slices.Sorted(maps.Keys(c.responses)); !slices.Equal(got, want) {
 		t.Errorf("routes %q, the document has %q", got, want)
 	}
 }
@@ -328,6 +357,12 @@ func life(t *testing.T, api client) {
 	first, cursor := api.follow(id, "", parked)
 	question := first[len(first)-1].Body.(event.Result).Questions[0].QID
 	api.want(200, "GET /v1/sessions/{id}", id, "", nil)
+	for _, list := range []map[string]any{api.want(200, "GET /v1/questions", "", "", nil), api.want(200, "GET /v1/sessions/{id}/questions", id, "", nil)} {
+		if got := fmt.Sprint(list); !strings.Contains(got, question) || !strings.Contains(got, "deadline") || !strings.Contains(got, "deny") {
+			t.Errorf("open questions: %s", got)
+		}
+	}
+	api.want(400, "POST /v1/sessions/{id}/answers", id, "", map[string]any{"question": question, "choice": "perhaps"})
 	answer := map[string]any{"question": question, "choice": "deny"}
 	sent := api.want(202, "POST /v1/sessions/{id}/answers", id, "", answer)
 	second, cursor := api.follow(id, cursor, resultOf(sent["id"].(string)))
@@ -351,11 +386,149 @@ func life(t *testing.T, api client) {
 	other := api
 	other.token = "other"
 	other.want(404, "GET /v1/sessions/{id}", id, "", nil)
+	for _, reader := range []client{api, other} {
+		if got := reader.want(200, "GET /v1/questions", "", "?limit=1", nil); len(got["questions"].([]any)) != 0 {
+			t.Errorf("open questions behind the answer: %v", got)
+		}
+	}
 	if all := other.want(200, "GET /v1/sessions", "", "", nil); len(all["sessions"].([]any)) != 0 {
 		t.Errorf("another tenant sees %v", all)
 	}
+	used := func() string {
+		return fmt.Sprint(api.want(200, "GET /v1/usage", "", "", nil)["used"])
+	}
+	before := used()
+	if !strings.Contains(before, "input:100 ") || !strings.Contains(before, "output:10]") {
+		t.Errorf("used %s", before)
+	}
+	numbers := get(t, api, "/metrics")
+	for _, line := range []string{`agent_sessions{tenant="acme",state="idle"} 3`, `agent_open_questions{tenant="acme"} 0`, `agent_tokens_today{tenant="acme"} 110`, `agent_requests_total{route="POST /v1/sessions",status="201"} 3`} {
+		if !strings.Contains(numbers, line+"\n") {
+			t.Errorf("the metrics lack %s:\n%s", line, numbers)
+		}
+	}
 	api.want(204, "DELETE /v1/sessions/{id}", id, "", nil)
+	if after := used(); after != before {
+		t.Errorf("used %s, and %s before a session was deleted", after, before)
+	}
 	api.want(404, "GET /v1/sessions/{id}", id, "", nil)
+}
+
+// get returns the text of an answer.
+func get(t *testing.T, api client, path string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, api.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+api.token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api.contract.check("GET "+path, res, text)
+	return string(text)
+}
+
+// quotas uses up each of a tenant's, and reads the audit log of it.
+func quotas(t *testing.T, c *contract, e service.Engine) {
+	t.Helper()
+	in := map[string]any{"content": text("Go.")}
+	more := map[string]any{"type": "input", "content": text("Go.")}
+	for _, q := range []Quota{{Tokens: 1}, {Sessions: 1}, {Sessions: 100, Running: 1}} {
+		api := serve(t, c, e, nil, func(o *Options) { o.Quotas = map[string]Quota{"acme": q} })
+		switch {
+		case q.Tokens > 0: // used up
+			api.want(429, "POST /v1/sessions", "", "", in)
+			api.want(429, "POST /v1/sessions/{id}/commands", "s", "", more)
+			api.want(202, "POST /v1/sessions/{id}/commands", "s", "", map[string]any{"type": "cancel"})
+			api.want(201, "POST /v1/sessions", "", "", map[string]any{})
+		case q.Sessions == 1:
+			api.want(429, "POST /v1/sessions", "", "", map[string]any{})
+			other := api
+			other.token = "other"
+			other.want(201, "POST /v1/sessions", "", "", map[string]any{})
+		default: // the first one runs, as this process started it
+			api.want(201, "POST /v1/sessions", "", "", in)
+			api.want(429, "POST /v1/sessions", "", "", in)
+		}
+	}
+	var audit bytes.Buffer
+	api := serve(t, c, e, nil, func(o *Options) { o.Audit = &audit })
+	stranger := api
+	stranger.token = "guess"
+	stranger.want(401, "GET /v1/sessions", "", "", nil)
+	api.want(200, "GET /v1/sessions", "", "", nil)
+	api.want(202, "POST /v1/sessions/{id}/commands", "s", "", map[string]any{"type": "cancel", "reason": "private words"})
+	lines := strings.Split(strings.TrimSpace(audit.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], `"route":"GET /v1/sessions","status":401`) ||
+		!strings.Contains(lines[1], `"tenant":"acme","token":"bot"`) || !strings.Contains(lines[1], `"route":"POST /v1/sessions/{id}/commands","session":"s","status":202`) {
+		t.Errorf("the audit log is %q", lines)
+	}
+	if text := audit.String(); strings.Contains(text, "guess") || strings.Contains(text, "private") {
+		t.Errorf("the audit log has secrets: %s", text)
+	}
+}
+
+// places has workspaces.
+func places(t testing.TB) (r *workspace.Root, dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "workspaces")
+	r, err := workspace.Open(workspace.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, dir
+}
+
+// results lets a session write a file, and gets that.
+func results(t *testing.T, api, without client) {
+	t.Helper()
+	in := map[string]any{"id": "w", "content": text("Write."), "workspace": map[string]string{"directory": "new"}}
+	without.want(400, "POST /v1/sessions", "", "", in)
+	api.want(201, "POST /v1/sessions", "", "", in)
+	log, cursor := api.follow("w", "", func(e event.Event) bool { _, is := e.Body.(event.Question); return is })
+	sent := api.want(202, "POST /v1/sessions/{id}/answers", "w", "", map[string]any{"question": log[len(log)-1].Body.(event.Question).QID, "choice": "once"})
+	api.follow("w", cursor, resultOf(sent["id"].(string)))
+	d := api.want(200, "GET /v1/sessions/{id}/diff", "w", "", nil)
+	if got := fmt.Sprint(d["files"]); !strings.Contains(got, "path:sub/a.txt") || !strings.Contains(got, "+hello") {
+		t.Errorf("the difference is %v", d)
+	}
+	api.want(200, "GET /v1/sessions/{id}/files/{path...}", "w|sub/a.txt", "", nil)
+	for _, name := range []string{"missing", "sub", "..%2fworkspace.json", "sub%2f..%2f..%2f..%2fid"} {
+		api.want(404, "GET /v1/sessions/{id}/files/{path...}", "w|"+name, "", nil)
+	}
+	without.want(404, "GET /v1/sessions/{id}/diff", "w", "", nil)
+	api.want(200, "GET /v1/sessions/{id}", "w", "", nil)
+}
+
+// elsewhere asks for what is on another machine, or too large.
+func elsewhere(t *testing.T, e service.Engine, api client, dir string) {
+	t.Helper()
+	file := "GET /v1/sessions/{id}/files/{path...}"
+	s, err := e.Get(t.Context(), "acme", "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	large, err := os.Create(filepath.Join(dir, "large"))
+	if err == nil {
+		err = errors.Join(large.Truncate(workspace.MaxFile+1), large.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	api.want(413, file, "w|large", "", nil)
+	s.Place = "another"
+	if err := e.Update(t.Context(), &s); err != nil {
+		t.Fatal(err)
+	}
+	api.want(409, file, "w|sub/a.txt", "", nil)
+	api.want(409, "GET /v1/sessions/{id}/diff", "w", "", nil)
 }
 
 // sample is a body that a route takes.
@@ -374,10 +547,14 @@ func refusals(t *testing.T, api client) {
 	api.want(409, "POST /v1/sessions/{id}/answers", "s", "", map[string]any{"question": "q", "choice": "once"})
 	long := `{"title":"` + strings.Repeat("x", maxBody) + `"}`
 	for route, r := range (&API{}).routes() {
-		stranger, weak, elsewhere, named := api, api, api, api
+		stranger, weak, elsewhere, named, page := api, api, api, api, api
 		stranger.token, weak.token, elsewhere.host, named.host = "guess", "none", "evil.example", "agents.example:8080"
 		elsewhere.want(421, route, "s", "", nil)
+		for _, page.origin = range []string{"https://evil.example", "null", "http://localhost:1"} {
+			page.want(403, route, "s", "", nil)
+		}
 		if r.scope == "" {
+			named.origin = "https://agents.example:8080"
 			named.want(200, route, "s", "", nil)
 			continue
 		}
@@ -399,6 +576,7 @@ func refusals(t *testing.T, api client) {
 	api.want(400, "POST /v1/sessions/{id}/commands", "s", "", `{"type":"input","content":[{"type":"text"}]}`)
 	for _, q := range []string{"?limit=0", "?limit=201", "?limit=x"} {
 		api.want(400, "GET /v1/sessions", "", q, nil)
+		api.want(400, "GET /v1/questions", "", q, nil)
 	}
 	api.want(400, "GET /v1/sessions/{id}/events", "s", "?cursor=x", nil)
 	api.want(400, "POST /v1/sessions", "", "", map[string]any{"id": "a b"})
@@ -415,9 +593,11 @@ func (failing) Get(context.Context, string, string) (service.Session, error) {
 	return service.Session{}, errDown
 }
 
-func (failing) List(context.Context, string, string, int) ([]service.Session, error) {
+func (failing) List(context.Context, service.Filter) ([]service.Session, error) {
 	return nil, errDown
 }
+
+func (failing) Value(context.Context, string, string) ([]byte, uint64, error) { return nil, 0, errDown }
 
 func (failing) Watch(context.Context, string, string, uint64) iter.Seq2[service.Record, error] {
 	return func(func(service.Record, error) bool) {}

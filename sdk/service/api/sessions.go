@@ -7,25 +7,24 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/seed-009c0928/agent/core"
-	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/host"
 	"github.com/seed-009c0928/agent/sdk/service"
+	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
 
 const (
-	maxBody   = 4 << 20 // bytes
-	maxPage   = 200     // sessions
-	aliveTick = 15 * time.Second
+	maxBody     = 4 << 20 // bytes
+	defaultPage = 50      // sessions
+	maxPage     = 200
+	aliveTick   = 15 * time.Second
 )
 
 func (a *API) health(w http.ResponseWriter, _ *http.Request, _ Token) error {
@@ -62,6 +61,8 @@ type newSession struct {
 	Labels  map[string]string `json:"labels"`
 	Spec    json.RawMessage   `json:"spec"`
 	Content []host.Part       `json:"content"` // of the first input
+	// Workspace is what the session works in.
+	Workspace workspace.Spec `json:"workspace"`
 }
 
 func (a *API) create(w http.ResponseWriter, req *http.Request, t Token) error {
@@ -79,8 +80,14 @@ func (a *API) create(w http.ResponseWriter, req *http.Request, t Token) error {
 	if err := store.CheckID(n.ID); err != nil {
 		return err
 	}
+	if err := a.checkWorkspace(n.Workspace); err != nil {
+		return err
+	}
 	now := time.Now().UTC()
-	s := service.Session{Tenant: t.Tenant, ID: n.ID, Title: n.Title, Labels: n.Labels, Spec: n.Spec, State: service.StateQueued, Created: now, Updated: now}
+	s := service.Session{
+		Tenant: t.Tenant, ID: n.ID, Title: n.Title, Labels: n.Labels, Spec: n.Spec, Workspace: n.Workspace,
+		State: service.StateQueued, Created: now, Updated: now,
+	}
 	first := service.Command{ID: n.ID, Command: host.Command{Type: "input", Content: n.Content}}
 	if len(n.Content) == 0 {
 		s.State = service.State(core.StateIdle)
@@ -91,6 +98,9 @@ func (a *API) create(w http.ResponseWriter, req *http.Request, t Token) error {
 		if err := a.opts.Check(s); err != nil {
 			return invalid("%v", err)
 		}
+	}
+	if err := a.admit(req.Context(), t.Tenant, true, len(n.Content) > 0); err != nil {
+		return err
 	}
 	if err := a.opts.Engine.Create(req.Context(), s); err != nil {
 		return err
@@ -105,15 +115,25 @@ func (a *API) create(w http.ResponseWriter, req *http.Request, t Token) error {
 	return nil
 }
 
-func (a *API) list(w http.ResponseWriter, req *http.Request, t Token) error {
-	limit := 50
-	if text := req.URL.Query().Get("limit"); text != "" {
-		var err error
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxPage {
-			return invalid("limit is %.20q: use 1 to %d", text, maxPage)
-		}
+// limitOf returns how many sessions a page has.
+func limitOf(req *http.Request) (int, error) {
+	text := req.URL.Query().Get("limit")
+	if text == "" {
+		return defaultPage, nil
 	}
-	page, err := a.opts.Engine.List(req.Context(), t.Tenant, req.URL.Query().Get("before"), limit)
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > maxPage {
+		return 0, invalid("limit is %.20q: use 1 to %d", text, maxPage)
+	}
+	return limit, nil
+}
+
+func (a *API) list(w http.ResponseWriter, req *http.Request, t Token) error {
+	limit, err := limitOf(req)
+	if err != nil {
+		return err
+	}
+	page, err := a.opts.Engine.List(req.Context(), service.Filter{Tenant: t.Tenant, Before: req.URL.Query().Get("before"), Limit: limit})
 	if err != nil {
 		return err
 	}
@@ -138,11 +158,20 @@ func (a *API) get(w http.ResponseWriter, req *http.Request, t Token) error {
 
 func (a *API) remove(w http.ResponseWriter, req *http.Request, t Token) error {
 	id := req.PathValue("id")
-	if _, err := a.opts.Engine.Get(req.Context(), t.Tenant, id); err != nil {
+	s, err := a.opts.Engine.Get(req.Context(), t.Tenant, id)
+	if err != nil {
+		return err
+	}
+	if err := a.remember(req.Context(), s); err != nil {
 		return err
 	}
 	if err := a.opts.Engine.Delete(req.Context(), t.Tenant, id); err != nil {
 		return err
+	}
+	if a.opts.Workspaces != nil && s.Place == a.opts.Workspaces.ID() {
+		if err := a.opts.Workspaces.Delete(t.Tenant, id); err != nil {
+			return err
+		}
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -156,28 +185,13 @@ func (a *API) command(w http.ResponseWriter, req *http.Request, t Token) error {
 	if c.Type == "answer" {
 		return invalid("send answers to /v1/sessions/%s/answers", req.PathValue("id"))
 	}
-	return a.send(w, req, t, c)
-}
-
-func (a *API) answer(w http.ResponseWriter, req *http.Request, t Token) error {
-	var c service.Command
-	if err := read(w, req, &c); err != nil {
+	if err := c.Check(); err != nil {
 		return err
 	}
-	if c.Type = cmp.Or(c.Type, "answer"); c.Type != "answer" {
-		return invalid("type is %.20q: leave it out, or use answer", c.Type)
-	}
-	s, err := a.opts.Engine.Get(req.Context(), t.Tenant, req.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	open := slices.IndexFunc(s.Questions, func(q event.Question) bool { return q.QID == c.Question })
-	switch {
-	case s.State == service.StateRunning || s.State == service.StateQueued: // the question may just have been asked
-	case open < 0:
-		return &failure{http.StatusConflict, "no_question", fmt.Sprintf("no question %.100q is open", c.Question)}
-	case !slices.Contains(s.Questions[open].Choices, string(c.Choice)):
-		return invalid("choice is %.40q: use one of %s", c.Choice, strings.Join(s.Questions[open].Choices, ", "))
+	if c.Type != "cancel" {
+		if err := a.admit(req.Context(), t.Tenant, false, true); err != nil {
+			return err
+		}
 	}
 	return a.send(w, req, t, c)
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/seed-009c0928/agent/sdk/host"
 	"github.com/seed-009c0928/agent/sdk/service"
+	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
 
 const (
@@ -101,6 +102,8 @@ type NewSession struct {
 	Labels  map[string]string `json:"labels,omitempty"`
 	Spec    json.RawMessage   `json:"spec,omitempty"`    // what the service takes to open the session
 	Content []host.Part       `json:"content,omitempty"` // of the first input, whose command has the session's ID
+	// Workspace is what the session works in; the zero value is nothing.
+	Workspace workspace.Spec `json:"workspace,omitzero"`
 }
 
 // Text returns an input that is a text.

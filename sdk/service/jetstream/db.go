@@ -34,6 +34,7 @@ type DB struct {
 	objects jetstream.ObjectStore
 	heads   jetstream.KeyValue // the newest record of each session when it was last synced
 	index   jetstream.KeyValue // the sessions
+	values  jetstream.KeyValue // of tenants
 	inbox   jetstream.Stream   // the commands, which say what sessions have work
 	work    jetstream.Consumer // of one item for each session that has work
 }
@@ -63,7 +64,7 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("object store %s-objects: %w", o.Name, err)
 	}
-	for name, bucket := range map[string]*jetstream.KeyValue{"-heads": &d.heads, "-index": &d.index} {
+	for name, bucket := range map[string]*jetstream.KeyValue{"-heads": &d.heads, "-index": &d.index, "-values": &d.values} {
 		*bucket, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: o.Name + name, Storage: jetstream.FileStorage, Replicas: o.Replicas})
 		if err != nil {
 			return nil, fmt.Errorf("bucket %s%s: %w", o.Name, name, err)

@@ -79,16 +79,20 @@ func (d *DB) Update(ctx context.Context, s *service.Session) error {
 	return nil
 }
 
-// List implements [service.Engine].
-func (d *DB) List(ctx context.Context, tenant, before string, limit int) ([]service.Session, error) {
-	if err := store.CheckID(tenant); err != nil {
-		return nil, fmt.Errorf("tenant: %w", err)
+// List implements [service.Engine]. It reads the whole index of the tenant, or of all.
+func (d *DB) List(ctx context.Context, f service.Filter) ([]service.Session, error) {
+	pattern := "*.*"
+	if f.Tenant != "" {
+		if err := store.CheckID(f.Tenant); err != nil {
+			return nil, fmt.Errorf("tenant: %w", err)
+		}
+		pattern = f.Tenant + ".*"
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := d.index.Watch(ctx, tenant+".*", jetstream.IgnoreDeletes())
+	w, err := d.index.Watch(ctx, pattern, jetstream.IgnoreDeletes())
 	if err != nil {
-		return nil, fmt.Errorf("sessions of %s: %w", tenant, err)
+		return nil, fmt.Errorf("sessions of %s: %w", pattern, err)
 	}
 	defer func() { _ = w.Stop() }()
 	var list []service.Session
@@ -98,20 +102,59 @@ func (d *DB) List(ctx context.Context, tenant, before string, limit int) ([]serv
 			return nil, context.Cause(ctx)
 		case e, ok := <-w.Updates():
 			if !ok {
-				return nil, fmt.Errorf("sessions of %s: the connection ended", tenant)
+				return nil, fmt.Errorf("sessions of %s: the connection ended", pattern)
 			}
 			if e == nil { // the end
-				slices.SortFunc(list, func(a, b service.Session) int { return strings.Compare(b.ID, a.ID) })
-				return list[:min(limit, len(list))], nil
-			}
-			if id := strings.TrimPrefix(e.Key(), tenant+"."); before != "" && id >= before {
-				continue
+				return first(list, f.Limit), nil
 			}
 			s, err := entry(e)
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, s)
+			if f.Matches(s) {
+				list = append(list, s)
+			}
 		}
 	}
+}
+
+// first returns the sessions with the highest IDs.
+func first(list []service.Session, limit int) []service.Session {
+	slices.SortFunc(list, func(a, b service.Session) int { return strings.Compare(b.ID, a.ID) })
+	if limit > 0 && limit < len(list) {
+		list = list[:limit]
+	}
+	return list
+}
+
+// Value implements [service.Engine].
+func (d *DB) Value(ctx context.Context, tenant, name string) (data []byte, revision uint64, err error) {
+	of := session{tenant, name}
+	if err := of.check(); err != nil {
+		return nil, 0, err
+	}
+	e, err := d.values.Get(ctx, of.key())
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("value %s: %w", of, err)
+	}
+	return e.Value(), e.Revision(), nil
+}
+
+// SetValue implements [service.Engine].
+func (d *DB) SetValue(ctx context.Context, tenant, name string, data []byte, revision uint64) error {
+	of := session{tenant, name}
+	if err := of.check(); err != nil {
+		return err
+	}
+	_, err := d.values.Update(ctx, of.key(), data, revision)
+	if err != nil && refused(err) {
+		return fmt.Errorf("value %s: %w", of, core.ErrFenced)
+	}
+	if err != nil {
+		return fmt.Errorf("set value %s: %w", of, err)
+	}
+	return nil
 }

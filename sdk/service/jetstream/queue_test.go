@@ -215,7 +215,7 @@ func TestIndex(t *testing.T) {
 	}
 	var got []string
 	for before := ""; ; {
-		page, err := d.List(t.Context(), "acme", before, 2)
+		page, err := d.List(t.Context(), service.Filter{Tenant: "acme", Before: before, Limit: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -375,5 +375,29 @@ func TestWatchRestart(t *testing.T) {
 		if last == 10 {
 			return
 		}
+	}
+}
+
+// TestValues: a value is set by whoever read the newest one.
+func TestValues(t *testing.T) {
+	s, _ := serve(t, t.TempDir())
+	d := open(t, s)
+	for want := range 3 {
+		data, revision, err := d.Value(t.Context(), "acme", "n")
+		if err != nil || string(data) != strings.Repeat("x", want) {
+			t.Fatalf("%q, %v", data, err)
+		}
+		if err := d.SetValue(t.Context(), "acme", "n", []byte(string(data)+"x"), revision); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.SetValue(t.Context(), "acme", "n", []byte("late"), revision); !errors.Is(err, core.ErrFenced) {
+			t.Errorf("set twice: %v", err)
+		}
+	}
+	if data, revision, err := d.Value(t.Context(), "globex", "n"); data != nil || revision != 0 || err != nil {
+		t.Errorf("another tenant has %q, %d, %v", data, revision, err)
+	}
+	if _, _, err := d.Value(t.Context(), "acme", "a.b"); err == nil {
+		t.Error("a name with a dot")
 	}
 }

@@ -3,7 +3,6 @@ package chat
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -28,11 +27,11 @@ import (
 // interactiveOn runs a session of the service at --on on the terminal. The session
 // continues when the terminal is left.
 func interactiveOn(ctx context.Context, o *run.Options, prompt string) error {
-	spec, err := remote.SpecOf(o.Given())
+	session, err := remote.SessionOf(o.Given())
 	if err != nil {
 		return err
 	}
-	if o.Resume != "" && spec != (remote.Spec{}) {
+	if o.Resume != "" && !remote.Kept(o.Given()) {
 		return cmdutil.Usagef("--resume with --on: the session stays as it was created; leave out the other flags of sessions")
 	}
 	c, err := remote.Connect(ctx, o.IO, o.On)
@@ -40,7 +39,8 @@ func interactiveOn(ctx context.Context, o *run.Options, prompt string) error {
 		return err
 	}
 	defer c.Close()
-	s, err := openRemote(ctx, c, o.Resume, client.NewSession{Title: display.OneLine(cmp.Or(prompt, "(on the terminal)"), 80)}, spec)
+	session.Title = display.OneLine(cmp.Or(prompt, "(on the terminal)"), 80)
+	s, err := openRemote(ctx, c, o.Resume, session)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,6 @@ func interactiveOn(ctx context.Context, o *run.Options, prompt string) error {
 type remoteSession struct {
 	client *client.Client
 	id     string
-	mode   string
 	past   event.Seq
 	stop   context.CancelFunc
 	wg     sync.WaitGroup
@@ -86,15 +85,11 @@ type remoteSession struct {
 }
 
 // openRemote opens a session, a new one without an ID.
-func openRemote(ctx context.Context, c *client.Client, id string, n client.NewSession, spec remote.Spec) (*remoteSession, error) {
-	s := &remoteSession{client: c, id: id, mode: spec.Mode, grown: make(chan struct{}), asked: map[string]bool{}, runs: map[string]string{}}
+func openRemote(ctx context.Context, c *client.Client, id string, n client.NewSession) (*remoteSession, error) {
+	s := &remoteSession{client: c, id: id, grown: make(chan struct{}), asked: map[string]bool{}, runs: map[string]string{}}
 	s.now.State = core.StateIdle
 	cursor := uint64(0)
 	if id == "" {
-		var err error
-		if n.Spec, err = json.Marshal(spec); err != nil {
-			return nil, err
-		}
 		made, err := c.Create(ctx, n)
 		if err != nil {
 			return nil, err
@@ -203,7 +198,7 @@ func (s *remoteSession) result(b *event.Result) bool {
 func (s *remoteSession) status() tui.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return tui.Status{Model: strings.TrimPrefix(s.model, "/"), Mode: s.mode, Tokens: s.usage.Total(), Cost: s.cost, Priced: s.cost > 0}
+	return tui.Status{Model: strings.TrimPrefix(s.model, "/"), Tokens: s.usage.Total(), Cost: s.cost, Priced: s.cost > 0}
 }
 
 // ID implements [tui.Session].

@@ -18,6 +18,8 @@ type update struct {
 	Parts []string `json:"parts,omitempty"` // the sections with totals
 	More  int      `json:"more,omitempty"`  // the page on which the session continues
 	Ended bool     `json:"ended,omitempty"`
+	// Typing is the answer so far, of a session of a service.
+	Typing string `json:"typing,omitempty"`
 }
 
 // live sends what is added to a record, until the session ends. Each message has the
@@ -104,15 +106,10 @@ func (s *stream) step(req *http.Request, id string, running, first bool) (bool, 
 }
 
 // render writes the items that changed, in their order, and the totals.
-func (s *stream) render(u *update) error {
-	v := newView(s.record, s.page, true)
-	changed := make([]*item, 0, len(s.record.changed))
-	for it := range s.record.changed {
-		changed = append(changed, it)
-	}
-	clear(s.record.changed)
-	slices.SortStableFunc(changed, func(a, b *item) int { return cmp.Compare(a.Seq, b.Seq) })
-	for _, it := range changed {
+func (s *stream) render(u *update) error { return s.renderView(newView(s.record, s.page, true), u) }
+
+func (s *stream) renderView(v *view, u *update) error {
+	for _, it := range s.record.changedItems() {
 		html, err := s.printer.render("item", itemView{it, v})
 		if err != nil {
 			return err
@@ -127,6 +124,17 @@ func (s *stream) render(u *update) error {
 		u.Parts = append(u.Parts, html)
 	}
 	return nil
+}
+
+// changedItems returns the items that changed since the last call, in their order.
+func (r *record) changedItems() []*item {
+	list := make([]*item, 0, len(r.changed))
+	for it := range r.changed {
+		list = append(list, it)
+	}
+	clear(r.changed)
+	slices.SortStableFunc(list, func(a, b *item) int { return cmp.Compare(a.Seq, b.Seq) })
+	return list
 }
 
 // send writes a message and flushes it.

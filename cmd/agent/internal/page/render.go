@@ -60,13 +60,14 @@ func newPrinter(zone *time.Location) *printer {
 		return template.HTML(fmt.Sprintf(`<time datetime="%s">%s</time>`, t.Format(time.RFC3339), t.Format(time.DateTime))) //nolint:gosec // a time
 	}
 	funcs := template.FuncMap{
-		"style":      func() template.CSS { return template.CSS(css) },      //nolint:gosec // of this package
-		"script":     func() template.JS { return template.JS(script) },     //nolint:gosec // of this package
-		"codescript": func() template.JS { return template.JS(codeScript) }, //nolint:gosec // of this package
-		"line":       func(text string) string { return display.OneLine(text, 500) },
-		"careful":    func(text string) string { text, _ = cut(text); return display.Visible(text) },
-		"text":       pre,
-		"args":       func(args string) template.HTML { return pre(display.Visible(indented(args))) },
+		"style":         func() template.CSS { return template.CSS(css) },                  //nolint:gosec // of this package
+		"script":        func() template.JS { return template.JS(script) },                 //nolint:gosec // of this package
+		"servicescript": func() template.JS { return template.JS(script + serviceScript) }, //nolint:gosec // of this package
+		"codescript":    func() template.JS { return template.JS(codeScript) },             //nolint:gosec // of this package
+		"line":          func(text string) string { return display.OneLine(text, 500) },
+		"careful":       func(text string) string { text, _ = cut(text); return display.Visible(text) },
+		"text":          pre,
+		"args":          func(args string) template.HTML { return pre(display.Visible(indented(args))) },
 		"markdown": func(text string) template.HTML {
 			if strings.TrimSpace(text) == "" {
 				return ""
@@ -78,7 +79,10 @@ func newPrinter(zone *time.Location) *printer {
 		"dollars": dollars, "duration": display.Duration,
 	}
 	t := template.Must(template.New("page").Funcs(funcs).Parse(sessionHTML))
-	return &printer{template.Must(template.Must(t.Parse(indexHTML)).Parse(codeHTML)), zone}
+	for _, html := range []string{indexHTML, codeHTML, serviceHTML} {
+		t = template.Must(t.Parse(html))
+	}
+	return &printer{t, zone}
 }
 
 // render executes a template. As the last step, characters that control a terminal or

@@ -15,6 +15,8 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/sdk/service/client"
+	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
 
 // Spec says how a session of a service is to be run. What it leaves out is as the
@@ -24,7 +26,6 @@ type Spec struct {
 	Profile   string  `json:"profile,omitempty"`
 	Effort    string  `json:"effort,omitempty"`
 	Mode      string  `json:"permissionMode,omitempty"` // at most the one that the service allows
-	Dir       string  `json:"dir,omitempty"`            // on the machine of the worker; empty = one of the session alone
 	MaxRounds int     `json:"maxRounds,omitempty"`      // tool rounds per input
 	MaxTurns  int     `json:"maxTurns,omitempty"`
 	MaxTokens int     `json:"maxSessionTokens,omitempty"`
@@ -46,11 +47,8 @@ func ParseSpec(data json.RawMessage) (s Spec, err error) {
 	if err != nil {
 		return s, fmt.Errorf("spec: %w", err)
 	}
-	switch {
-	case s.Mode != "" && !slices.Contains(permissions.Modes(), permissions.Mode(s.Mode)):
+	if s.Mode != "" && !slices.Contains(permissions.Modes(), permissions.Mode(s.Mode)) {
 		return s, fmt.Errorf("spec: permissionMode is %q: use one of %v", s.Mode, permissions.Modes())
-	case s.Dir != "" && !filepath.IsAbs(s.Dir):
-		return s, fmt.Errorf("spec: dir is %q: use an absolute path on the machine of the service", s.Dir)
 	}
 	return s, nil
 }
@@ -61,11 +59,31 @@ var unsuited = map[string]string{
 }
 
 // suited are flags that do not say how the session is run.
-var suited = [...]string{Flag, "resume", "on-ask", "reason", "print", "output-format", "output-last-message", "verbose", "debug"}
+var suited = [...]string{Flag, "cd", "resume", "on-ask", "reason", "print", "output-format", "output-last-message", "verbose", "debug"}
 
-// SpecOf returns the spec that flags ask for. One that the service would not know of is
-// an error.
-func SpecOf(flags map[string]string) (s Spec, err error) {
+// SessionOf returns the session that flags ask for; without --cd, it works in a directory
+// of the service for it alone. A flag that a service does not take is an error.
+func SessionOf(flags map[string]string) (n client.NewSession, err error) {
+	s, err := specOf(flags)
+	if err != nil {
+		return n, err
+	}
+	dir := cmp.Or(flags["cd"], workspace.New)
+	if dir != workspace.New && !filepath.IsAbs(dir) {
+		return n, cmdutil.Usagef("--cd %s: with --%s use the absolute path of a directory on the machine of the service", dir, Flag)
+	}
+	n.Workspace.Directory = dir
+	n.Spec, err = json.Marshal(s)
+	return n, err
+}
+
+// Kept reports whether flags ask for nothing that a session has from its creation.
+func Kept(flags map[string]string) bool {
+	s, err := specOf(flags)
+	return err == nil && s == Spec{} && flags["cd"] == ""
+}
+
+func specOf(flags map[string]string) (s Spec, err error) {
 	number := func(text string) (n int) {
 		n, err = strconv.Atoi(text)
 		return n
@@ -80,8 +98,6 @@ func SpecOf(flags map[string]string) (s Spec, err error) {
 			s.Effort = text
 		case "permission-mode":
 			s.Mode = text
-		case "cd":
-			s.Dir = text
 		case "max-rounds":
 			s.MaxRounds = number(text)
 		case "max-turns":

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
 
 func TestParseSpec(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "null": "", "{}": "", `{"model":"a/b","permissionMode":"plan","dir":"/srv"}`: "",
-		`{"mod":"x"}`: "unknown field", `{} {}`: "text after the object", `1`: "cannot unmarshal", `{"permissionMode":"all"}`: `permissionMode is "all"`, `{"dir":"srv"}`: "absolute path",
+		"": "", "null": "", "{}": "", `{"model":"a/b","permissionMode":"plan"}`: "",
+		`{"mod":"x"}`: "unknown field", `{} {}`: "text after the object", `1`: "cannot unmarshal", `{"permissionMode":"all"}`: `permissionMode is "all"`,
 	} {
 		_, err := ParseSpec([]byte(text))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -19,13 +20,21 @@ func TestParseSpec(t *testing.T) {
 	}
 }
 
-func TestSpecOf(t *testing.T) {
-	spec, err := SpecOf(map[string]string{"on": "u", "model": "m", "permission-mode": "plan", "cd": "/srv", "max-rounds": "3", "max-cost": "1.5", "output-format": "json"})
-	if want := (Spec{Model: "m", Mode: "plan", Dir: "/srv", MaxRounds: 3, MaxCost: 1.5}); err != nil || spec != want {
-		t.Errorf("spec %+v, %v", spec, err)
+func TestSessionOf(t *testing.T) {
+	n, err := SessionOf(map[string]string{"on": "u", "model": "m", "permission-mode": "plan", "cd": "/srv", "max-rounds": "3", "max-cost": "1.5", "output-format": "json"})
+	if want := `{"model":"m","permissionMode":"plan","maxRounds":3,"maxCostUsd":1.5}`; err != nil || string(n.Spec) != want || n.Workspace.Directory != "/srv" {
+		t.Errorf("session %+v with %s, %v", n, n.Spec, err)
 	}
-	if _, err := SpecOf(map[string]string{"provider": "p"}); err == nil || !strings.Contains(err.Error(), "--model PROVIDER/MODEL") {
-		t.Errorf("--provider: %v", err)
+	if n, err := SessionOf(nil); err != nil || n.Workspace.Directory != workspace.New {
+		t.Errorf("without flags: %+v, %v", n, err)
+	}
+	for name, want := range map[string]string{"provider": "--model PROVIDER/MODEL", "cd": "absolute path"} {
+		if _, err := SessionOf(map[string]string{name: "p"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--%s: %v", name, err)
+		}
+	}
+	if Kept(map[string]string{"cd": "/srv"}) || Kept(map[string]string{"model": "m"}) || !Kept(map[string]string{"on": "u", "resume": "s"}) {
+		t.Error("Kept is wrong")
 	}
 }
 

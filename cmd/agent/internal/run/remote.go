@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,11 +43,11 @@ func (o *Options) runOn(ctx context.Context, args []string) error {
 	if format(o.inputFormat) == FormatStream {
 		return cmdutil.Usagef("--input-format stream-json: not with --on; programs use the API of the service, see docs/service.md")
 	}
-	spec, err := remote.SpecOf(o.Given())
+	session, err := remote.SessionOf(o.Given())
 	if err != nil {
 		return err
 	}
-	if o.Resume != "" && spec != (remote.Spec{}) {
+	if o.Resume != "" && !remote.Kept(o.Given()) {
 		return cmdutil.Usagef("--resume with --on: the session stays as it was created; leave out the other flags of sessions")
 	}
 	prompt, err := o.prompt(ctx, args)
@@ -64,7 +63,7 @@ func (o *Options) runOn(ctx context.Context, args []string) error {
 		Task:   &Task{IO: o.IO, Format: format(o.format), verbose: o.Verbose, on: o.On, Prompt: prompt, reply: o.answer},
 		client: c, deny: o.onAsk == onAskDeny,
 	}
-	if err := t.send(ctx, o.Resume, spec); err != nil {
+	if err := t.send(ctx, o.Resume, session); err != nil {
 		return t.fail(t.explain(err))
 	}
 	out, err := t.run(ctx)
@@ -83,16 +82,13 @@ func (t *remoteTask) explain(err error) error {
 }
 
 // send begins what is to be followed.
-func (t *remoteTask) send(ctx context.Context, resume string, spec remote.Spec) error {
+func (t *remoteTask) send(ctx context.Context, resume string, n client.NewSession) error {
 	switch t.session = resume; {
 	case t.reply != nil:
 		return t.answer(ctx)
 	case resume == "":
-		data, err := json.Marshal(spec)
-		if err != nil {
-			return err
-		}
-		s, err := t.client.Create(ctx, client.NewSession{Title: display.OneLine(t.Prompt, 80), Spec: data, Content: client.Text(t.Prompt)})
+		n.Title, n.Content = display.OneLine(t.Prompt, 80), client.Text(t.Prompt)
+		s, err := t.client.Create(ctx, n)
 		t.session, t.command = s.ID, s.ID
 		return err
 	case t.Prompt != "":

@@ -81,7 +81,7 @@ func TestService(t *testing.T) {
 	}
 	out, _ = w.agent(0, "answer", "--on", url, question, "yes")
 	w.wants(out, "Over.")
-	if data, err := os.ReadFile(filepath.Join(w.home, ".local", "state", "agent", "work", "default", session, "made.txt")); err != nil || string(data) != "x" {
+	if data, err := os.ReadFile(filepath.Join(w.home, ".local", "state", "agent", "work", "sessions", "default", session, "work", "made.txt")); err != nil || string(data) != "x" {
 		t.Errorf("the file of the session: %q, %v", data, err)
 	}
 	_, errs = w.agent(0, "answer", "--on", url)
@@ -133,7 +133,7 @@ func TestServiceExec(t *testing.T) {
 	w.wants(string(requests[len(requests)-1].Body), "Make a file", "And now?")
 	for want, args := range map[string][]string{
 		"permissionMode is bypass, and this service allows workspace at most": {"--permission-mode", "bypass", "Go"},
-		"where this service lets no session work":                             {"--cd", w.workspace, "Go"},
+		"the operator of the service does not allow it":                       {"--cd", w.workspace, "Go"},
 		"has no session nix": {"--resume", "nix", "Go"},
 	} {
 		_, errs := w.agent(1, append([]string{"exec", "--on", url}, args...)...)

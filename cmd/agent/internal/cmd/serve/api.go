@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/page"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/remote"
 	"github.com/seed-009c0928/agent/sdk/service"
 	"github.com/seed-009c0928/agent/sdk/service/api"
@@ -108,14 +111,31 @@ func (o *options) serve(ctx context.Context) error {
 		return err
 	}
 	defer m.close()
-	handler := &reloading{list: list, log: log, make: func(tokens []api.Token) (http.Handler, error) {
-		return api.New(api.Options{Engine: m.db, Tokens: tokens, Hosts: o.api.names(), Check: o.checkSpec, Logger: log})
-	}}
-	if err := handler.load(); err != nil {
+	handler, done, err := o.handler(m, list, log)
+	if err != nil {
 		return err
 	}
+	defer done()
 	o.greet(listener, fresh)
 	return serveHTTP(ctx, listener, handler, m.worker, log)
+}
+
+// handler returns the API and the page. Done closes the audit log.
+func (o *options) handler(m *machine, list tokenList, log *slog.Logger) (h http.Handler, done func() error, err error) {
+	audit, err := os.OpenFile(filepath.Join(o.work.data, "audit.jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	tokens, err := list.tokens()
+	if err == nil {
+		var a *api.API
+		a, err = api.New(api.Options{Engine: m.db, Tokens: tokens, Hosts: o.api.names(), Check: o.checkSpec, Audit: audit, Workspaces: m.root, Logger: log})
+		h = &reloading{list: list, log: log, api: a, Handler: page.NewService(page.Service{Engine: m.db, API: a, Price: o.price})}
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, audit.Close())
+	}
+	return h, audit.Close, nil
 }
 
 // greet says where the service is, and at the first start how to use it.

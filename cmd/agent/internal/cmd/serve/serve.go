@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/page"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 )
@@ -21,6 +22,7 @@ type options struct {
 	socket string
 	api    apiOptions
 	work   workOptions
+	price  page.Price
 }
 
 // NewCmd returns agent serve.

@@ -33,6 +33,7 @@ func (o *options) checkSessions(ctx context.Context) error {
 	if _, err := set.Provider(ctx); err != nil {
 		return err
 	}
+	o.price = set.Prices()
 	if o.Mode == "" && set.Source("permissions.mode").Layer == config.LayerDefault { // else bypass by an alias, too
 		o.Mode = string(permissions.ModeDefault)
 		if most := permissions.Mode(o.work.most); remote.Within(permissions.ModeWorkspace, most) && !o.work.noSandbox {
@@ -66,28 +67,15 @@ func (o *options) checkSpec(s service.Session) error {
 	if mode := permissions.Mode(cmp.Or(spec.Mode, o.Mode)); !remote.Within(mode, permissions.Mode(o.work.most)) {
 		return fmt.Errorf("spec: permissionMode is %s, and this service allows %s at most", mode, o.work.most)
 	}
-	if spec.Dir == "" {
-		return nil
-	}
-	_, err = o.allowedDir(spec.Dir)
-	return err
+	return nil
 }
 
-// allowedDir returns a directory without links, if sessions may work in it.
-func (o *options) allowedDir(dir string) (string, error) {
-	real, err := filepath.EvalSymlinks(dir)
-	if err == nil && slices.ContainsFunc(o.work.allowed, func(root string) bool { return sandbox.Below(root, real) }) {
-		return real, nil
+// directory returns where a session works. One without a workspace has an empty directory.
+func (o *options) directory(s service.Session) (string, error) {
+	if s.Dir != "" {
+		return s.Dir, nil
 	}
-	return "", fmt.Errorf("spec: dir is %s, where this service lets no session work: see --allow-dir of agent serve", dir)
-}
-
-// directory returns where a session works.
-func (o *options) directory(s service.Session, spec remote.Spec) (string, error) {
-	if spec.Dir != "" {
-		return o.allowedDir(spec.Dir)
-	}
-	dir := filepath.Join(o.work.dirs, s.Tenant, s.ID)
+	dir := filepath.Join(o.work.dirs, "none", s.Tenant, s.ID)
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
@@ -107,7 +95,7 @@ func (o *options) openSession(ctx context.Context, s service.Session, base agent
 	opts.Flags = &flags
 	spec.Mode = cmp.Or(spec.Mode, o.Mode)
 	spec.Apply(&flags)
-	if flags.Dir, err = o.directory(s, spec); err != nil {
+	if flags.Dir, err = o.directory(s); err != nil {
 		return host.Opened{}, err
 	}
 	noModes := func(context.Context, host.Command) error {

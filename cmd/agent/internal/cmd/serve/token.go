@@ -34,7 +34,7 @@ func newTokenCmd(s *cmdutil.IO) *cobra.Command {
 		Use: "add NAME", Short: "Make a token, and print it once",
 		Long: "Make a token, and print it. Only its hash is kept. A service that is running takes it at once. What a token may do\n" +
 			"are its scopes: read (list and follow sessions), run (create and delete them, and send them inputs), answer\n" +
-			"(answer questions) and admin (manage the service). A token reaches only the sessions of its tenant.",
+			"(answer questions) and admin (read the metrics of all tenants). A token reaches only the sessions of its tenant.",
 		Example: "  agent serve token add --scope read,run ci",
 		Args:    cmdutil.Args(cobra.ExactArgs(1)),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.add(cmd.Context(), args[0]) },

@@ -30,11 +30,8 @@ const (
 	tokenBytes    = 32
 )
 
-// scopeAdmin lets a token manage the service.
-const scopeAdmin api.Scope = "admin"
-
 func allScopes() []api.Scope {
-	return []api.Scope{api.ScopeRead, api.ScopeRun, api.ScopeAnswer, scopeAdmin}
+	return []api.Scope{api.ScopeRead, api.ScopeRun, api.ScopeAnswer, api.ScopeAdmin}
 }
 
 // tokenList are the tokens of a service, in a file of its data.
@@ -136,51 +133,55 @@ func (l tokenList) first(ctx context.Context) (string, error) {
 	return token, privatefile.Update(ctx, file, file+".lock", func([]byte) ([]byte, error) { return []byte(token + "\n"), nil })
 }
 
-// reloading serves the API with the tokens of the list as it is now.
+// tokens returns the tokens for the API. Without any, none is right.
+func (l tokenList) tokens() ([]api.Token, error) {
+	list, err := l.read()
+	tokens := []api.Token{{Hash: api.Hash(rand.Text()), Tenant: defaultTenant}}
+	for _, r := range list {
+		r.Token.Name = r.Name
+		tokens = append(tokens, r.Token)
+	}
+	return tokens, err
+}
+
+// reloading gives the API the tokens of the list as it is now.
 type reloading struct {
+	http.Handler
 	list tokenList
 	log  *slog.Logger
-	make func([]api.Token) (http.Handler, error)
+	api  *api.API
 
 	mu   sync.Mutex
-	read fs.FileInfo // when the list was read; nil if there is none
-	api  http.Handler
+	read fs.FileInfo // when the list was read; nil before
 }
 
 // ServeHTTP implements [http.Handler].
 func (r *reloading) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	r.mu.Lock()
-	info, err := os.Stat(r.list.path())
-	if err != nil || r.read == nil || !os.SameFile(info, r.read) || !info.ModTime().Equal(r.read.ModTime()) {
-		err = r.load()
-	}
-	h := r.api
-	r.mu.Unlock()
-	if err != nil {
+	if err := r.load(); err != nil {
 		r.log.ErrorContext(req.Context(), "the tokens cannot be read, and no request is answered", "error", err)
 		http.Error(w, `{"error":{"code":"failed","message":"the service cannot read its tokens: see its log"}}`, http.StatusInternalServerError)
 		return
 	}
-	h.ServeHTTP(w, req)
+	r.Handler.ServeHTTP(w, req)
 }
 
-// load reads the list. Without tokens, none is right.
+// load reads the list if it has changed.
 func (r *reloading) load() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	info, err := os.Stat(r.list.path())
 	if err != nil {
 		return err
 	}
-	list, err := r.list.read()
-	if err != nil {
-		return err
+	if r.read != nil && os.SameFile(info, r.read) && info.ModTime().Equal(r.read.ModTime()) {
+		return nil
 	}
-	tokens := []api.Token{{Hash: api.Hash(rand.Text()), Tenant: defaultTenant}}
-	for _, t := range list {
-		tokens = append(tokens, t.Token)
-	}
-	h, err := r.make(tokens)
+	tokens, err := r.list.tokens()
 	if err == nil {
-		r.api, r.read = h, info
+		err = r.api.SetTokens(tokens)
+	}
+	if err == nil {
+		r.read = info
 	}
 	return err
 }

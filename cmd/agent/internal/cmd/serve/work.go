@@ -18,6 +18,7 @@ import (
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/service"
 	"github.com/seed-009c0928/agent/sdk/service/jetstream"
+	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
 
 // workOptions are what all machines of a service need.
@@ -34,7 +35,7 @@ type workOptions struct {
 
 func (o *workOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.data, "data", "", "keep the sessions and tokens in `DIR` (default ~/.agent/service)")
-	f.StringVar(&o.dirs, "work-dir", "", "let each session work in a directory below `DIR` (default ~/.local/state/agent/work)")
+	f.StringVar(&o.dirs, "work-dir", "", "keep the directories that sessions work in below `DIR` (default ~/.local/state/agent/work)")
 	cmdutil.RepeatVar(f, &o.allowed, "allow-dir", "let sessions that ask for it work in `DIR` and below, instead of a separate directory")
 	f.StringVar(&o.nats, "nats", "", "keep the sessions in the NATS servers at `URL`, with JetStream")
 	f.StringVar(&o.creds, "creds", "", "with --nats: sign in with the credentials in `FILE`")
@@ -95,6 +96,7 @@ const ownLease = 10 * time.Second
 type machine struct {
 	db     *jetstream.DB
 	worker *service.Worker
+	root   *workspace.Root
 	close  func()
 }
 
@@ -108,7 +110,10 @@ func (o *options) open(ctx context.Context, log *slog.Logger) (*machine, error) 
 	}}
 	err := o.openEngine(ctx, m, func(f func()) { undo = append(undo, f) })
 	if err == nil {
-		m.worker, err = service.NewWorker(service.WorkerOptions{Engine: m.db, Open: o.openSession, Places: o.work.places, Logger: log})
+		m.root, err = workspace.Open(workspace.Options{Dir: o.work.dirs, Allow: o.work.allowed})
+	}
+	if err == nil {
+		m.worker, err = service.NewWorker(service.WorkerOptions{Engine: m.db, Open: o.openSession, Places: o.work.places, Workspaces: m.root, Logger: log})
 	}
 	if err != nil {
 		m.close()

@@ -79,6 +79,10 @@
     old.replaceWith(e);
     if (at >= 0) e.querySelectorAll("summary")[at]?.focus({preventScroll: true});
   };
+  document.addEventListener("update", (ev) => {
+    for (const html of ev.detail.items || []) put(html, true);
+    for (const html of ev.detail.parts || []) put(html, false);
+  });
   const live = () => {
     const url = document.body.dataset.live;
     if (!url) return;
@@ -91,8 +95,7 @@
         const bottom = innerHeight + scrollY > document.documentElement.scrollHeight - 80;
         const d = JSON.parse(m.data);
         seq = m.lastEventId;
-        for (const html of d.items || []) put(html, true);
-        for (const html of d.parts || []) put(html, false);
+        document.dispatchEvent(new CustomEvent("update", {detail: d}));
         if (d.items) say(`${d.items.length} new`);
         if (d.more) {
           stop();
