@@ -140,6 +140,7 @@ var importRules = map[string][]string{
 	"sdk/service/workspace": {"core/atomicfile", "core/snapshot", "core/store"},
 	"sdk/service/jetstream": {"core", "core/event", "core/store", "sdk/service"},
 	"sdk/service/api":       {"core", "core/event", "core/store", "sdk/host", "sdk/service", "sdk/service/workspace"},
+	"sdk/service/client":    {"core/event", "core/sse", "sdk/host", "sdk/service", "sdk/service/workspace"},
 	"sdk/host/hosttest":     {"core", "core/coretest", "core/event", "core/model", "sdk/host"},
 
 	// The command line: cmdutil is the kernel of every command, setup opens what
@@ -163,13 +164,19 @@ var importRules = map[string][]string{
 	},
 	"cmd/agent/internal/planmode": {"core", "permissions"},
 	"cmd/agent/internal/tasks":    {"cmd/agent/internal/config", "cmd/agent/internal/setup", "core/bead", "core/event", "core/model", "plugins/graph", "sdk/agent"},
+	"cmd/agent/internal/remote": {
+		"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/privatefile", "cmd/agent/internal/setup",
+		"core/event", "permissions", "sdk/service", "sdk/service/client", "sdk/service/workspace",
+	},
 	"cmd/agent/internal/run": {
+		"cmd/agent/internal/remote", "sdk/service", "sdk/service/client",
 		"mcp",
 		"cmd/agent/internal/config", "cmd/agent/internal/planmode",
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/setup", "cmd/agent/internal/display", "cmd/agent/internal/tui", "sdk/agent", "sdk/host",
 		"core", "core/model", "core/event", "core/store", "core/schema", "core/worktree", "permissions",
 	},
 	"cmd/agent/internal/chat": {
+		"cmd/agent/internal/remote", "sdk/service", "sdk/service/client",
 		"cmd/agent/internal/insight", "cmd/agent/internal/planmode", "cmd/agent/internal/tasks",
 		"core/preview", "plugins",
 		"cmd/agent/internal/insight", "cmd/agent/internal/planmode",
@@ -195,7 +202,8 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/permission":   noun("core/jsonpos", "core/store", "permissions"),
 	"cmd/agent/internal/cmd/plugin":       noun("core/proc/sandbox", "internal/plugintest", "mcp", "plugins", "plugins/bundles", "sdk", "sdk/toolproto"),
 	"cmd/agent/internal/cmd/provider":     noun("core/model"),
-	"cmd/agent/internal/cmd/session":      noun("cmd/agent/internal/dashboard", "cmd/agent/internal/tui", "core/changes", "core/model", "core/store", "core/telemetry", "core/telemetry/otlp", "cmd/agent/internal/insight", "cmd/agent/internal/page"),
+	"cmd/agent/internal/cmd/serve":        noun("cmd/agent/internal/page", "cmd/agent/internal/privatefile", "cmd/agent/internal/remote", "cmd/agent/internal/run", "core/proc", "core/proc/sandbox", "core/store", "permissions", "sdk/host", "sdk/service", "sdk/service/api", "sdk/service/client", "sdk/service/jetstream", "sdk/service/workspace"),
+	"cmd/agent/internal/cmd/session":      noun("cmd/agent/internal/dashboard", "cmd/agent/internal/remote", "cmd/agent/internal/tui", "sdk/service", "sdk/service/client", "core/changes", "core/model", "core/store", "core/telemetry", "core/telemetry/otlp", "cmd/agent/internal/insight", "cmd/agent/internal/page"),
 	"cmd/agent/internal/cmd/skill":        noun("core/bundle", "skills"),
 	"cmd/agent/internal/cmd/task":         noun("cmd/agent/internal/page", "cmd/agent/internal/tasks", "cmd/agent/internal/tui", "core/bead", "core/store", "core/worktree", "permissions"),
 	"cmd/agent/internal/cmd/telemetry":    noun("cmd/agent/internal/dashboard", "cmd/agent/internal/privatefile"),

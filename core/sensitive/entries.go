@@ -80,9 +80,9 @@ var secretGroups = []group{
 		"proc/*/task/*/environ", "proc/*/task/*/mem", "proc/*/task/*/root", "proc/*/task/*/cwd", "proc/*/task/*/fd",
 	}, nil},
 	{Secret, AgentHome, "keys, sign-ins, conversations and outputs of this agent", []string{
-		"settings.json", "mcp/auth/", "sessions/", "context/", "snapshots/",
+		"settings.json", "mcp/auth/", "sessions/", "context/", "snapshots/", "service/",
 	}, nil},
-	{Secret, Home, "keys, sign-ins and conversations of this agent", []string{".agent/mcp/auth/", ".agent/sessions/", ".agent/snapshots/"}, nil},
+	{Secret, Home, "keys, sign-ins and conversations of this agent", []string{".agent/mcp/auth/", ".agent/sessions/", ".agent/snapshots/", ".agent/service/"}, nil},
 	{Secret, Home, "keys for SSH, GnuPG, age, WireGuard and signing", []string{
 		".ssh/", ".gnupg/", ".config/age/", ".config/sops/", ".age/", ".minisign/", ".sigstore/", ".putty/", ".step/",
 	}, nil},

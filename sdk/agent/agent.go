@@ -87,6 +87,9 @@ type Options struct {
 	// but no sandbox with a Policy, which must know of the sandbox.
 	Sandbox *SandboxOptions
 
+	// Environ is the environment that commands inherit from, as NAME=VALUE; nil is that
+	// of this process. What looks like a secret is left out, except for PassEnv.
+	Environ []string
 	PassEnv []string // variables that commands get although they look like secrets
 	Secrets []string // strings to hide in tool output and in the session log
 

@@ -29,7 +29,7 @@ func (a *Agent) sweep() {
 // localEnv returns the environment of this machine in a directory.
 func (a *Agent) localEnv(dir string, more []string) (*env.Local, error) {
 	return env.NewLocal(env.LocalOptions{
-		Dir: dir, AddDirs: more, PassEnv: a.opts.PassEnv, Supervisor: a.commands, Logger: a.opts.Logger, Sandbox: a.sandbox(),
+		Dir: dir, AddDirs: more, Environ: a.opts.Environ, PassEnv: a.opts.PassEnv, Supervisor: a.commands, Logger: a.opts.Logger, Sandbox: a.sandbox(),
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-009c0928/agent/core/store"
@@ -63,7 +64,9 @@ type Options struct {
 	Audit io.Writer
 	// Workspaces has the directories of sessions; without it, none can have one.
 	Workspaces *workspace.Root
-	Logger     *slog.Logger // nil discards
+	// Check says what is wrong with a new session, such as its Spec; nil takes all.
+	Check  func(service.Session) error
+	Logger *slog.Logger // nil discards
 }
 
 //go:embed openapi.json
@@ -72,7 +75,7 @@ var document []byte
 // API is an [http.Handler].
 type API struct {
 	opts    Options
-	tokens  map[string]Token
+	tokens  atomic.Pointer[map[string]Token]
 	mux     *http.ServeMux
 	answers answers
 
@@ -89,14 +92,11 @@ func New(o Options) (*API, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	a := &API{
-		opts: o, tokens: map[string]Token{}, mux: http.NewServeMux(), counts: map[string]*counted{},
+		opts: o, mux: http.NewServeMux(), counts: map[string]*counted{},
 		answers: answers{count: map[answered]int{}, took: map[string]time.Duration{}},
 	}
-	for _, t := range o.Tokens {
-		if err := store.CheckID(t.Tenant); err != nil || len(t.Hash) != 2*sha256.Size {
-			return nil, fmt.Errorf("api.New: the token of tenant %.40q needs a tenant of letters and digits, and a hash made by api.Hash", t.Tenant)
-		}
-		a.tokens[t.Hash] = t
+	if err := a.SetTokens(o.Tokens); err != nil {
+		return nil, err
 	}
 	for pattern, r := range a.routes() {
 		a.mux.Handle(pattern, a.noted(pattern, r.scope, r.serve))
@@ -105,6 +105,19 @@ func New(o Options) (*API, error) {
 		return &failure{http.StatusNotFound, "not_found", fmt.Sprintf("there is no %.20s %.200s: see /v1/openapi.json", req.Method, req.URL.Path)}
 	}))
 	return a, nil
+}
+
+// SetTokens replaces the tokens. Requests that are being answered are not affected.
+func (a *API) SetTokens(list []Token) error {
+	tokens := map[string]Token{}
+	for _, t := range list {
+		if err := store.CheckID(t.Tenant); err != nil || len(t.Hash) != 2*sha256.Size {
+			return fmt.Errorf("api: the token of tenant %.40q needs a tenant of letters and digits, and a hash made by api.Hash", t.Tenant)
+		}
+		tokens[t.Hash] = t
+	}
+	a.tokens.Store(&tokens)
+	return nil
 }
 
 // ServeHTTP implements [http.Handler].
@@ -137,7 +150,7 @@ func (a *API) check(w http.ResponseWriter, req *http.Request, scope Scope) (Toke
 		return Token{}, err
 	}
 	text, bearer := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
-	t, ok := a.tokens[Hash(text)]
+	t, ok := (*a.tokens.Load())[Hash(text)]
 	switch {
 	case !bearer || !ok:
 		w.Header().Set("WWW-Authenticate", "Bearer")

@@ -94,6 +94,11 @@ func (a *API) create(w http.ResponseWriter, req *http.Request, t Token) error {
 	} else if err := first.Check(); err != nil {
 		return err
 	}
+	if a.opts.Check != nil {
+		if err := a.opts.Check(s); err != nil {
+			return invalid("%v", err)
+		}
+	}
 	if err := a.admit(req.Context(), t.Tenant, true, len(n.Content) > 0); err != nil {
 		return err
 	}

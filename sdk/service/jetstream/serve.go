@@ -68,6 +68,20 @@ func (s *Server) Connect() (*nats.Conn, error) {
 	return nats.Connect("", nats.InProcessServer(s.server), nats.MaxReconnects(-1))
 }
 
+// Connect connects to the servers at an address, with a file of credentials if one is
+// named. A lost connection is made again.
+func Connect(url, creds string) (*nats.Conn, error) {
+	opts := []nats.Option{nats.MaxReconnects(-1), nats.Name("agent")}
+	if creds != "" {
+		opts = append(opts, nats.UserCredentials(creds))
+	}
+	nc, err := nats.Connect(url, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to NATS at %s: %w", url, err)
+	}
+	return nc, nil
+}
+
 // URL is the address for clients, if the server has a port.
 func (s *Server) URL() string { return s.server.ClientURL() }
 

@@ -10,12 +10,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/seed-009c0928/agent/core/atomicfile"
+	"github.com/seed-009c0928/agent/core/lazy"
 	"github.com/seed-009c0928/agent/core/snapshot"
 	"github.com/seed-009c0928/agent/core/store"
 )
@@ -102,7 +102,7 @@ func Open(o Options) (*Root, error) {
 // ID identifies the directory: that of a workspace on another machine differs.
 func (r *Root) ID() string { return r.id }
 
-var revision = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}$`)
+var revision = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}$`)
 
 // Check says why a spec is not possible, as a *[RefusedError].
 func (r *Root) Check(s Spec) error {
@@ -135,7 +135,7 @@ func (r *Root) checkGit(s Spec) error {
 		return refuse("workspace: a git address must not contain a user or password: the operator of the service sets them")
 	case u.Scheme != "file" && u.Host == "" || strings.HasPrefix(u.Host, "-"):
 		return refuse("workspace: git %.200q has no host", s.Git)
-	case s.Revision != "" && (!revision.MatchString(s.Revision) || strings.Contains(s.Revision, "..")):
+	case s.Revision != "" && (!revision().MatchString(s.Revision) || strings.Contains(s.Revision, "..")):
 		return refuse("workspace: revision %.100q: use a branch, a tag or a full commit hash", s.Revision)
 	}
 	return nil

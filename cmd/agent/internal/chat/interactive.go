@@ -38,6 +38,9 @@ func Interactive(ctx context.Context, o *run.Options, args []string, configure C
 			return cmdutil.Usagef("--%s needs a non-interactive run: add -p, or use agent exec", name)
 		}
 	}
+	if o.On != "" {
+		return interactiveOn(ctx, o, strings.Join(args, " "))
+	}
 	if err := firstMinute(ctx, o, configure); err != nil {
 		return err
 	}

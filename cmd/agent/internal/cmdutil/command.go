@@ -106,6 +106,7 @@ type Section string
 // The sections, in the order of help. Flags without one come first.
 const (
 	ownSection        Section = ""
+	ServiceSection    Section = "Service"
 	SessionSection    Section = "Session"
 	OutputSection     Section = "Output"
 	ModelSection      Section = "Model"
@@ -142,7 +143,7 @@ type SectionFlags struct {
 func Sections(flags *pflag.FlagSet) []SectionFlags {
 	var all []SectionFlags
 	for _, section := range []Section{
-		ownSection, SessionSection, OutputSection, ModelSection, PermissionSection, LimitSection, WorkspaceSection, SettingsSection, DebugSection,
+		ownSection, ServiceSection, SessionSection, OutputSection, ModelSection, PermissionSection, LimitSection, WorkspaceSection, SettingsSection, DebugSection,
 	} {
 		these := pflag.NewFlagSet("", pflag.ContinueOnError)
 		flags.VisitAll(func(flag *pflag.Flag) {

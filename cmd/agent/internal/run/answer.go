@@ -60,10 +60,19 @@ func NewAnswerCmd(s *cmdutil.IO) *cobra.Command {
 			"ID is the question's or the session's. With yes the call runs, with no it is denied, with rule it runs\n" +
 			"and the first rule on offer is added to your settings. Pass the flags that exec was run with.\n\n" +
 			"The answer is recorded first: if the command is killed, agent exec --resume ID continues. Output and exit\n" +
-			"codes are those of exec; the next question is parked, too.",
+			"codes are those of exec; the next question is parked, too. With --on URL, the session is one of a service; without an\n" +
+			"ID, its open questions are listed.",
 		Example: "  id=$(agent exec --on-ask park \"Run the tests\")\n  agent answer \"$id\" yes",
-		Args:    cobra.ExactArgs(2),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.On != "" && len(args) == 0 {
+				return nil
+			}
+			return cobra.ExactArgs(2)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return o.listQuestions(cmd.Context())
+			}
 			if r.answer = args[1]; !slices.Contains([]string{"yes", "no", "rule"}, r.answer) {
 				return cmdutil.Usagef("answer %q: use yes, no or rule", r.answer)
 			}
@@ -73,11 +82,15 @@ func NewAnswerCmd(s *cmdutil.IO) *cobra.Command {
 			if o.Resume != "" || o.Latest || o.Fork {
 				return cmdutil.Usagef("--resume, --continue and --fork: the ID says which session to continue")
 			}
+			o.answer = r
+			if o.On != "" {
+				r.question = args[0]
+				return o.Run(cmd.Context(), nil)
+			}
 			var err error
 			if o.Resume, r.question, err = findQuestion(s, args[0]); err != nil {
 				return err
 			}
-			o.answer = r
 			return o.Run(cmd.Context(), nil)
 		},
 	}

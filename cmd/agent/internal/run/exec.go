@@ -16,7 +16,9 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/planmode"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/remote"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/schema"
 	"github.com/seed-009c0928/agent/permissions"
 )
@@ -28,6 +30,7 @@ type Options struct {
 	Recording    setup.Recording
 	Print        bool // the root command's --print
 	Verbose      bool
+	On           string // URL of the service that runs the session; empty = this process
 	format       string
 	inputFormat  string
 	outputSchema string
@@ -76,6 +79,7 @@ func (o *Options) Register(f *pflag.FlagSet) {
 
 func (o *Options) registerSession(f *pflag.FlagSet) {
 	o.resumption.register(f)
+	f.StringVar(&o.On, remote.Flag, "", "run the session on the service at `URL`, see agent serve")
 	f.BoolVar(&o.ephemeral, "ephemeral", false, "do not save the session")
 	f.StringVar(&o.onAsk, "on-ask", cmp.Or(o.onAsk, onAskDeny), "`ACTION` for a call that needs approval: deny, or park (end with exit code 7 until agent answer)")
 }
@@ -108,6 +112,9 @@ func (o *Options) Run(ctx context.Context, args []string) (err error) {
 	if err := cmp.Or(o.Check(), o.Recording.Check(), o.checkOnAsk(), o.isolation.check(o)); err != nil {
 		return err
 	}
+	if o.On != "" {
+		return o.runOn(ctx, args)
+	}
 	defer func() { o.Recording.Close(o.Err, err) }()
 	if format(o.inputFormat) == FormatStream {
 		return o.runLines(ctx, args)
@@ -117,14 +124,25 @@ func (o *Options) Run(ctx context.Context, args []string) (err error) {
 		return cmdutil.Advise(t.fail(err), setup.FirstRunAdvice(ctx, err))
 	}
 	out, err := o.isolation.run(ctx, t)
-	if o.lastMessage != "" && out.Text != "" {
-		if werr := os.WriteFile(o.lastMessage, []byte(out.Text), 0o644); werr != nil {
-			err = errors.Join(err, fmt.Errorf("--output-last-message: %w", werr))
-		}
-	}
-	if err != nil {
+	if err = errors.Join(err, o.writeLast(out)); err != nil {
 		return cmdutil.Advise(setup.SessionAdvice(err, t.Session.Resume), setup.FirstRunAdvice(ctx, err))
 	}
+	return status(out)
+}
+
+// writeLast writes the file of --output-last-message.
+func (o *Options) writeLast(out core.Outcome) error {
+	if o.lastMessage == "" || out.Text == "" {
+		return nil
+	}
+	if err := os.WriteFile(o.lastMessage, []byte(out.Text), 0o644); err != nil {
+		return fmt.Errorf("--output-last-message: %w", err)
+	}
+	return nil
+}
+
+// status is the error of an outcome that is not done.
+func status(out core.Outcome) error {
 	if code := OutcomeCode(out, nil); code != cmdutil.ExitDone {
 		return &cmdutil.StatusError{Code: code}
 	}

@@ -21,7 +21,8 @@ type textView struct {
 	notes      io.Writer // everything else
 	out        io.Writer // the last answer, unless text gets it; or nil
 	verbose    bool
-	quiet      bool // the session is not saved: do not print its ID
+	on         string // the flag --on with a space, for commands; or empty
+	quiet      bool   // the session is not saved: do not print its ID
 	transcript *tui.Transcript
 	pieces     strings.Builder // the streamed text of the current answer
 	midLine    bool            // the last line is unterminated
@@ -34,6 +35,9 @@ type textView struct {
 
 func newTextView(t *Task) *textView {
 	v := &textView{notes: t.Err, verbose: t.verbose, quiet: t.Forget, tty: t.ErrTTY}
+	if t.on != "" {
+		v.on = "--on " + t.on + " "
+	}
 	switch {
 	case t.Narrate:
 		v.text, v.notes = t.Out, t.Out
@@ -144,7 +148,7 @@ func (v *textView) end(result event.Event) error {
 			v.print(v.out, q.QID+"\n")
 		}
 		v.note("? %s", display.OneLine(q.Title, 1000))
-		v.note("  To answer: agent answer %s yes|no|rule", q.QID)
+		v.note("  To answer: agent answer %s%s yes|no|rule", v.on, q.QID)
 	}
 	if v.out != nil && b.Text != "" && len(b.Questions) == 0 {
 		v.print(v.out, strings.TrimRight(b.Text, "\n")+"\n")

@@ -10,55 +10,33 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/sdk/host"
 )
 
-// NewServeCmd returns agent serve.
-func NewServeCmd(s *cmdutil.IO) *cobra.Command {
-	o := NewOptions(s)
-	var stdio bool
-	var socket string
-	cmd := &cobra.Command{
-		Use:   "serve [flags]",
-		Short: "Run sessions for other programs",
-		Long: "Run sessions for programs in any language, which send commands and get events as lines of JSON: see\n" +
-			"docs/host-protocol.md. With --stdio it is one session on stdin and stdout, as with agent exec\n" +
-			"--input-format stream-json. With --socket each connection to a Unix socket begins a session, or resumes or\n" +
-			"attaches to one; only your user can connect. --stdio --resume ID attaches to a session that another process\n" +
-			"serves on a socket. Ctrl-C closes all sessions; they are saved and can be resumed.",
-		Example: "  agent serve --stdio\n  agent serve --socket ~/.agent/serve.sock",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case stdio == (socket != ""):
-				return cmdutil.Usagef("choose how programs connect: --stdio, or --socket PATH")
-			case socket != "" && (o.Resume != "" || o.Latest || o.Fork):
-				return cmdutil.Usagef("--resume, --continue and --fork: use them with --stdio; each connection to a socket begins a session")
-			}
-			if err := cmp.Or(o.Check(), o.Recording.Check(), o.checkOnAsk()); err != nil {
-				return err
-			}
-			if stdio {
-				o.format = string(FormatStream)
-				return o.runLines(cmd.Context(), nil)
-			}
-			return cmdutil.Interruptible(cmd.Context(), func(ctx context.Context) error { return o.serveSocket(ctx, socket) })
-		},
-	}
-	cmd.Flags().BoolVar(&stdio, "stdio", false, "run one session on stdin and stdout")
-	cmd.Flags().StringVar(&socket, "socket", "", "run a session for each connection to the Unix socket `PATH`, which is created")
+// RegisterServe adds the flags of the sessions of [Options.Serve].
+func (o *Options) RegisterServe(f *pflag.FlagSet) {
+	o.resumption.register(f)
+	f.BoolVar(&o.ephemeral, "ephemeral", false, "do not save the sessions")
+}
+
+// Serve runs sessions for programs: one on stdin and stdout, or those that connect to a
+// socket, if it is named.
+func (o *Options) Serve(ctx context.Context, socket string) error {
 	o.onAsk = onAskDeny
-	cmdutil.FlagSection(cmd.Flags(), cmdutil.SessionSection, func(f *pflag.FlagSet) {
-		o.resumption.register(f)
-		f.BoolVar(&o.ephemeral, "ephemeral", false, "do not save the sessions")
-	})
-	o.Flags.Register(cmd.Flags(), setup.SessionFlags)
-	return cmd
+	if socket != "" && (o.Resume != "" || o.Latest || o.Fork) {
+		return cmdutil.Usagef("--resume, --continue and --fork: use them with --stdio; each connection to a socket begins a session")
+	}
+	if err := cmp.Or(o.Check(), o.Recording.Check(), o.checkOnAsk()); err != nil {
+		return err
+	}
+	if socket == "" {
+		o.format = string(FormatStream)
+		return o.runLines(ctx, nil)
+	}
+	return cmdutil.Interruptible(ctx, func(ctx context.Context) error { return o.serveSocket(ctx, socket) })
 }
 
 // serveSocket runs a session for each connection until ctx ends.

@@ -34,8 +34,9 @@ type Task struct {
 	*cmdutil.IO
 	Format  format
 	verbose bool
-	Narrate bool // print text and calls on stdout, in one stream
-	Forget  bool // the session is deleted afterwards
+	Narrate bool   // print text and calls on stdout, in one stream
+	Forget  bool   // the session is deleted afterwards
+	on      string // URL of the service that has the session
 
 	Agent    agent.Options
 	place    setup.Environment

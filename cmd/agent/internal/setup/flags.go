@@ -43,7 +43,7 @@ type Flags struct {
 	SettingsFile string        // --settings
 	UserFile     string        // takes the place of the user's settings
 	Sets         []string      // --set
-	Extra        []config.Flag // more overrides of settings
+	Extra        []config.Flag // more overrides of settings, above those of flags
 
 	environment         string
 	addDirs             []string
@@ -148,6 +148,9 @@ func (o *Flags) registerDebug(f *pflag.FlagSet) {
 // AddDirs adds directories to those of --add-dir.
 func (o *Flags) AddDirs(dirs ...string) { o.addDirs = slices.Concat(o.addDirs, dirs) }
 
+// SetModel sets --model.
+func (o *Flags) SetModel(name string) { o.model = name }
+
 // Local reports whether tools work on this machine: --env says so.
 func (o *Flags) Local() bool {
 	e, err := parseEnvironment(o.environment)
@@ -167,9 +170,18 @@ func (o *Flags) Changed(name string) bool {
 	return o.set != nil && o.set.Changed(name)
 }
 
+// Given returns the flags of the command that were given, with their values.
+func (o *Flags) Given() map[string]string {
+	given := map[string]string{}
+	if o.set != nil {
+		o.set.Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
+	}
+	return given
+}
+
 // overrides returns the settings that the given flags override.
 func (o *Flags) overrides() []config.Flag {
-	out := slices.Clone(o.Extra)
+	var out []config.Flag
 	add := func(flag, key string, value any) {
 		if o.Changed(flag) {
 			out = append(out, config.Flag{Name: "--" + flag, Key: key, Value: value})
@@ -191,5 +203,5 @@ func (o *Flags) overrides() []config.Flag {
 	add("max-session-tokens", "agent.maxSessionTokens", o.maxTokens)
 	add("max-cost", "agent.maxCostUsd", o.maxCost)
 	add("system-prompt-append", "agent.systemPrompt", o.promptAppend)
-	return out
+	return append(out, o.Extra...)
 }

@@ -111,6 +111,9 @@ type Options struct {
 	// Queue keeps messages from one Run to the next; nil is a new one.
 	Queue *Queue
 
+	// Detach leaves what is being processed running when the user leaves.
+	Detach bool
+
 	Title   string // of the terminal
 	Dir     string // the workspace, to shorten paths in it
 	Prompt  string // submitted first; may be empty
@@ -155,7 +158,7 @@ var ErrTerminated = errors.New("terminated")
 
 // Run runs the session until the user leaves it, ctx is done, or the terminal
 // is closed, and tells what comes next. It cancels what is being
-// processed and restores the terminal. It does not close the session.
+// processed, unless it is to detach, and restores the terminal. It does not close the session.
 func Run(ctx context.Context, o Options) (Next, error) {
 	if o.Session == nil || o.Asker == nil {
 		return Next{}, errors.New("tui.Run: Options.Session and Options.Asker are required")

@@ -127,7 +127,9 @@ func (h *host) start(caller context.Context) {
 
 // close stops everything and waits for it.
 func (h *host) close() {
-	_, _ = h.Session.Do(h.ctx, sessions.Command{Type: "cancel", Reason: "the terminal was left"})
+	if !h.Detach {
+		_, _ = h.Session.Do(h.ctx, sessions.Command{Type: "cancel", Reason: "the terminal was left"})
+	}
 	h.calm.Stop()
 	h.stop()
 	h.wg.Wait()

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/permission"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/plugin"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/provider"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/serve"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/session"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/skill"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/task"
@@ -40,7 +41,8 @@ type maker struct {
 var commands = [...]maker{
 	{[]string{"exec", "e"}, run.NewCmd},
 	{[]string{"answer"}, run.NewAnswerCmd},
-	{[]string{"serve"}, run.NewServeCmd},
+	{[]string{"serve"}, serve.NewCmd},
+	{[]string{"worker"}, serve.NewWorkerCmd},
 	{[]string{"demo"}, demo.NewCmd},
 	{[]string{"tools"}, tool.NewCmd},
 	{[]string{"mcp"}, mcp.NewCmd},

@@ -14,6 +14,7 @@ import (
 // "nix" stands for a name.
 var namers = []string{
 	"answer nix yes", "exec --resume nix PROMPT",
+	"serve token revoke nix",
 	"mcp disable nix", "mcp enable nix", "mcp get nix", "mcp login nix", "mcp logout nix", "mcp remove nix", "mcp test nix",
 	"hooks log nix", "hooks test nix",
 	"permissions check --tool nix", "permissions explain --tool nix", "permissions log nix",
@@ -31,7 +32,7 @@ var namers = []string{
 // whose other values are wrong usage, a new name, a text or a settings file.
 var fixedNames = []string{
 	"completion", "config get", "config set", "config unset", "config validate", "exec", "mcp add", "permissions test", "plugins new", "plugins search",
-	"acp setup", "acp tail", "providers setup", "providers test", "resume", "skills match", "task plan", "task run", "skills new", "skills why", "try",
+	"serve", "serve token add", "serve token keep", "worker", "acp setup", "acp tail", "providers setup", "providers test", "resume", "skills match", "task plan", "task run", "skills new", "skills why", "try",
 }
 
 // TestNotFound checks that "not found" has the same exit code in all commands and

@@ -71,9 +71,15 @@ func (w *world) exec(args ...string) *command {
 // execWith starts agent exec with stream-json and more of an environment.
 func (w *world) execWith(env []string, args ...string) *command {
 	w.t.Helper()
+	return w.run(env, append([]string{"exec", "--output-format", "stream-json"}, args...)...)
+}
+
+// run starts agent with more of an environment.
+func (w *world) run(env []string, args ...string) *command {
+	w.t.Helper()
 	a := &command{
 		t: w.t, stdout: filepath.Join(w.t.TempDir(), "stdout"), stderr: filepath.Join(w.t.TempDir(), "stderr"), done: make(chan struct{}),
-		cmd: exec.Command("agent", append([]string{"exec", "--output-format", "stream-json"}, args...)...),
+		cmd: exec.Command("agent", args...),
 	}
 	a.cmd.Dir = w.workspace
 	a.cmd.Env = append([]string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + w.t.TempDir(), "GORACE=" + os.Getenv("GORACE")}, env...)

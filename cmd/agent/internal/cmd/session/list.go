@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/remote"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/agent"
@@ -18,6 +19,7 @@ type listOptions struct {
 	*cmdutil.IO
 	flags     setup.Flags
 	all, json bool
+	on        string
 }
 
 func newListCmd(s *cmdutil.IO) *cobra.Command {
@@ -28,8 +30,14 @@ func newListCmd(s *cmdutil.IO) *cobra.Command {
 		Long: "List the sessions of this directory, most recently changed first. IDs are shortened to a prefix that\n" +
 			"--resume and the other commands accept.",
 		Args: cmdutil.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return o.run() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.on != "" {
+				return o.runOn(cmd.Context())
+			}
+			return o.run()
+		},
 	}
+	cmd.Flags().StringVar(&o.on, remote.Flag, "", "list the sessions of the service at `URL`")
 	cmd.Flags().BoolVar(&o.all, "all", false, "list sessions of all directories, and of subagents")
 	o.flags.Register(cmd.Flags(), setup.DirFlag)
 	cmdutil.JSONFlag(cmd, &o.json)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/remote"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
 	"github.com/seed-009c0928/agent/core/event"
@@ -23,6 +24,7 @@ import (
 type showOptions struct {
 	*cmdutil.IO
 	json, changes bool
+	on            string
 }
 
 func newShowCmd(s *cmdutil.IO) *cobra.Command {
@@ -33,8 +35,14 @@ func newShowCmd(s *cmdutil.IO) *cobra.Command {
 		Long: "Print the conversation, with tool results shortened ('agent sessions export' writes them in full).\n" +
 			"The number before each message is its record number, for 'agent sessions fork --at'.",
 		Args: cmdutil.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.on != "" {
+				return o.runOn(cmd.Context(), args[0])
+			}
+			return o.run(cmd.Context(), args[0])
+		},
 	}
+	cmd.Flags().StringVar(&o.on, remote.Flag, "", "show a session of the service at `URL`")
 	cmd.Flags().BoolVar(&o.changes, "changes", false, "show the files that each input changed instead, as 'agent sessions diff --stat'")
 	cmdutil.JSONFlag(cmd, &o.json)
 	return cmd

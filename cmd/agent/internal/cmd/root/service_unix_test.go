@@ -1,0 +1,177 @@
+//go:build unix
+
+package root
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+var servingAt = regexp.MustCompile(`serving at (http://(\S+))`)
+
+// serve starts a service whose sessions ask before they write, at an address, and
+// returns its URL. It works without the sandbox, which not every machine has.
+func (w *world) serve(at string) (a *command, url string) {
+	w.t.Helper()
+	a = w.run([]string{"FOREIGN=yes"}, "serve", "--listen", at, "--no-sandbox", "--permission-mode", "default")
+	if err := await("the service", func() bool { return servingAt.MatchString(a.read(a.stderr)) }); err != nil {
+		w.t.Fatalf("%v\n%s", err, a.read(a.stderr))
+	}
+	return a, servingAt.FindStringSubmatch(a.read(a.stderr))[1]
+}
+
+// agent runs a command and returns what it prints.
+func (w *world) agent(code int, args ...string) (stdout, stderr string) {
+	w.t.Helper()
+	a := w.run(nil, args...)
+	if status := a.wait(); status.ExitStatus() != code {
+		w.t.Errorf("agent %q: exit code %d, want %d\n%s%s", args, status.ExitStatus(), code, a.read(a.stdout), a.read(a.stderr))
+	}
+	return a.read(a.stdout), a.read(a.stderr)
+}
+
+func (w *world) wants(text string, all ...string) {
+	w.t.Helper()
+	for _, want := range all {
+		if !strings.Contains(text, want) {
+			w.t.Errorf("no %q in %s", want, text)
+		}
+	}
+}
+
+const asksToWrite = `[{calls: [{name: write_file, args: {file_path: made.txt, content: x}}]}, {text: [Over.]}]`
+
+// TestService parks a session on a service, kills that, and answers on the next.
+func TestService(t *testing.T) {
+	w := newWorld(t, asksToWrite)
+	first, url := w.serve("127.0.0.1:0")
+	token := strings.TrimSpace(first.read(first.stdout))
+	if info, err := os.Stat(filepath.Join(w.home, ".agent", "service", "token")); err != nil || info.Mode().Perm() != 0o600 || len(token) < 40 {
+		t.Errorf("the token %q: %v, %v", token, info, err)
+	}
+	if list, err := os.ReadFile(filepath.Join(w.home, ".agent", "service", "tokens.json")); err != nil || strings.Contains(string(list), token) {
+		t.Errorf("the list of tokens: %s, %v", list, err)
+	}
+	_, errs := w.agent(1, "serve", "--listen", strings.TrimPrefix(url, "http://"))
+	w.wants(errs, "is in use, perhaps by another agent serve")
+	_, errs = w.agent(1, "serve", "--listen", "127.0.0.1:0", "--no-sandbox")
+	w.wants(errs, "another agent serve uses")
+
+	question, errs := w.agent(7, "exec", "--on", url, "--on-ask", "park", "Make a file")
+	question = strings.TrimSpace(question)
+	w.wants(errs, "? Write", "agent answer --on "+url+" "+question)
+	session := question[:strings.LastIndex(question, "-")]
+	out, _ := w.agent(0, "sessions", "list", "--on", url)
+	w.wants(out, session, "parked, 1 question", "Make a file")
+
+	out, _ = w.agent(0, "answer", "--on", url)
+	w.wants(out, question, "Write", "Make a file")
+
+	first.signal(syscall.SIGKILL)
+	first.wait()
+	_, errs = w.agent(1, "sessions", "list", "--on", url)
+	w.wants(errs, "cannot be reached")
+	second, _ := w.serve(strings.TrimPrefix(url, "http://"))
+	if out := second.read(second.stdout); out != "" {
+		t.Errorf("the second start prints %q", out)
+	}
+	out, _ = w.agent(0, "answer", "--on", url, question, "yes")
+	w.wants(out, "Over.")
+	if data, err := os.ReadFile(filepath.Join(w.home, ".local", "state", "agent", "work", "sessions", "default", session, "work", "made.txt")); err != nil || string(data) != "x" {
+		t.Errorf("the file of the session: %q, %v", data, err)
+	}
+	_, errs = w.agent(0, "answer", "--on", url)
+	w.wants(errs, "No open questions")
+	_, errs = w.agent(1, "answer", "--on", url, question, "yes")
+	w.wants(errs, "does not wait for an answer")
+	out, _ = w.agent(0, "sessions", "show", "--on", url, session)
+	w.wants(out, "Make a file", "Over.", "idle")
+
+	second.signal(syscall.SIGINT)
+	if status := second.wait(); status.ExitStatus() != 130 {
+		t.Errorf("exit code %d after Ctrl-C: %s", status.ExitStatus(), second.read(second.stderr))
+	}
+}
+
+// TestServiceKilled kills a service while the model answers. Who follows the session
+// gets the answer from the next one, as the same stream.
+func TestServiceKilled(t *testing.T) {
+	w := newWorld(t, `[{touch: asked, await: never, text: [Lost.]}, {text: [Found.]}]`)
+	first, url := w.serve("127.0.0.1:0")
+	a := w.execWith(nil, "--on", url, "Go")
+	w.await("asked")
+	first.signal(syscall.SIGKILL)
+	first.wait()
+	if err := os.WriteFile(filepath.Join(w.workspace, "never"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.serve(strings.TrimPrefix(url, "http://"))
+	if result, _ := a.exits(0); result.Text != "Found." {
+		t.Errorf("result %+v", result)
+	}
+}
+
+// TestServiceExec denies what needs approval, and knows what a service does not take.
+func TestServiceExec(t *testing.T) {
+	w := newWorld(t, asksToWrite)
+	_, url := w.serve("127.0.0.1:0")
+	a := w.execWith(nil, "--on", url, "Make a file")
+	result, session := a.exits(6)
+	if result.Text != "Over." || len(result.Denied) != 1 {
+		t.Errorf("result %+v", result)
+	}
+	w.model(`[{text: [Again.]}]`)
+	out, _ := w.agent(0, "exec", "--on", url, "--resume", session, "And now?")
+	if out != "Again.\n" {
+		t.Errorf("stdout %q", out)
+	}
+	requests := w.chat.Requests()
+	w.wants(string(requests[len(requests)-1].Body), "Make a file", "And now?")
+	for want, args := range map[string][]string{
+		"permissionMode is bypass, and this service allows workspace at most": {"--permission-mode", "bypass", "Go"},
+		"the operator of the service does not allow it":                       {"--cd", w.workspace, "Go"},
+		"has no session nix": {"--resume", "nix", "Go"},
+	} {
+		_, errs := w.agent(1, append([]string{"exec", "--on", url}, args...)...)
+		w.wants(errs, want)
+	}
+	_, errs := w.agent(2, "exec", "--on", url, "--add-dir", "/", "Go")
+	w.wants(errs, "--add-dir: not with --on")
+	_, errs = w.agent(2, "exec", "--on", "http://agents.example", "Go")
+	w.wants(errs, "in the clear")
+
+	token, _ := w.agent(0, "serve", "token", "add", "--scope", "read", "reader")
+	b := w.run([]string{"AGENT_SERVICE_TOKEN=" + token}, "exec", "--on", url, "Go")
+	b.wait()
+	w.wants(b.read(b.stderr), "the token lacks the scope run")
+	out, _ = w.agent(0, "serve", "token", "list")
+	w.wants(out, "reader", "first")
+	w.agent(0, "serve", "token", "revoke", "reader")
+	c := w.run([]string{"AGENT_SERVICE_TOKEN=" + token}, "sessions", "list", "--on", url)
+	c.wait()
+	w.wants(c.read(c.stderr), "send a token of the service")
+}
+
+// TestServiceTerminal answers a question on the terminal, leaves, and comes back.
+func TestServiceTerminal(t *testing.T) {
+	w := newWorld(t, asksToWrite)
+	_, url := w.serve("127.0.0.1:0")
+	s := w.onTerminal("--on", url)
+	s.answer(url, "Make a file\r")
+	s.answer("or Enter to answer", "y")
+	s.answer("Over.", "/quit\r")
+	s.exits(0)
+	id := regexp.MustCompile(`--resume (\S+)`).FindStringSubmatch(s.text())
+	if id == nil {
+		t.Fatalf("no ID to come back to:\n%s", s.text())
+	}
+	w.model(`[{text: [Again.]}]`)
+	s = w.onTerminal("--on", url, "--resume", id[1])
+	s.answer("Over.", "And now?\r")
+	s.answer("Again.", "/quit\r")
+	s.exits(0)
+}
