@@ -45,6 +45,7 @@ func TestBadInput(t *testing.T) {
 		"unknown cancel":      {`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":5}}` + "\n" + initialize, `"id":9,"result"`},
 		"empty lines":         {"\n  \n" + initialize, `"id":9,"result"`},
 		"unknown session":     {initialize + `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"x","prompt":[]}}` + "\n", `"code":-32002`},
+		"a path as session":   {initialize + `{"jsonrpc":"2.0","id":1,"method":"session/load","params":{"sessionId":"../../x","cwd":"/","mcpServers":[]}}` + "\n", `"code":-32002`},
 		"unknown login":       {initialize + `{"jsonrpc":"2.0","id":1,"method":"authenticate","params":{"methodId":"x"}}` + "\n", `"code":-32602`},
 		"unknown notice":      {initialize + `{"jsonrpc":"2.0","method":"x/y","params":{}}` + "\n", `"id":9,"result"`},
 		"version of tomorrow": {`{"jsonrpc":"2.0","id":9,"method":"initialize","params":{"protocolVersion":2}}` + "\n", `"protocolVersion":1`},

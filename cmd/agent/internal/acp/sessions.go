@@ -94,7 +94,7 @@ func (s *Server) connect(ctx context.Context, o host.Open, replay bool) (*sessio
 	var err error
 	opened.Session, err = h.Open(ctx, o)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && o.ID != "":
+	case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid)) && o.ID != "": // no such file, or not a name of one
 		return nil, noSession(o.ID, "recorded")
 	case err != nil:
 		return nil, failed(err)
