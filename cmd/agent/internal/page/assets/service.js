@@ -50,6 +50,7 @@
 
   // questions: a card each, which stays as it is while it is open
   const words = {once: "Approve once", session: "Approve for this session", always: "Always approve", deny: "Deny", yes: "Yes", no: "No"};
+  const lines = (sign, text) => (text || "").replace(/\n$/, "").split("\n").filter((l, i, all) => all.length > 1 || l).map((l) => sign + l);
   const card = (o) => {
     const q = o.question, e = make("article", undefined, {className: "item question"});
     e.dataset.key = o.session + "/" + q.qid + "/" + o.asked;
@@ -64,7 +65,7 @@
       for (const a of q.accesses) ul.append(make("li", a.scope + ": " + a.resource + (a.recursive ? " and everything below" : "") + (a.unconfined ? ", outside the sandbox" : "")));
       e.append(ul);
     }
-    for (const edit of q.edits || []) e.append(make("pre", edit.diff || JSON.stringify(edit)));
+    for (const edit of q.edits || []) e.append(make("pre", [edit.path, ...lines("-", edit.old), ...lines("+", edit.new)].join("\n")));
     let values;
     if (q.schema) {
       values = make("textarea", "{}", {rows: 3});
