@@ -17,7 +17,12 @@ var servingAt = regexp.MustCompile(`serving at (http://(\S+))`)
 // returns its URL. It works without the sandbox, which not every machine has.
 func (w *world) serve(at string) (a *command, url string) {
 	w.t.Helper()
-	a = w.run([]string{"FOREIGN=yes"}, "serve", "--listen", at, "--no-sandbox", "--permission-mode", "default")
+	return w.serveWith("--listen", at, "--no-sandbox", "--permission-mode", "default")
+}
+
+func (w *world) serveWith(args ...string) (a *command, url string) {
+	w.t.Helper()
+	a = w.run([]string{"FOREIGN=yes"}, append([]string{"serve"}, args...)...)
 	if err := await("the service", func() bool { return servingAt.MatchString(a.read(a.stderr)) }); err != nil {
 		w.t.Fatalf("%v\n%s", err, a.read(a.stderr))
 	}
@@ -164,6 +169,7 @@ func TestServiceTerminal(t *testing.T) {
 	s.answer(url, "Make a file\r")
 	s.answer("or Enter to answer", "y")
 	s.answer("Over.", "/quit\r")
+	s.answer("to come back", "")
 	s.exits(0)
 	id := regexp.MustCompile(`--resume (\S+)`).FindStringSubmatch(s.text())
 	if id == nil {
@@ -174,4 +180,32 @@ func TestServiceTerminal(t *testing.T) {
 	s.answer("Over.", "And now?\r")
 	s.answer("Again.", "/quit\r")
 	s.exits(0)
+}
+
+// TestServiceIsolation: a command in a session of a service sees neither the environment
+// of the service nor what is in the home directory, and its changes are those of the
+// session.
+func TestServiceIsolation(t *testing.T) {
+	if works, err := condition("sandbox"); err != nil || !works {
+		t.Skipf("no level of the sandbox works here (%v)", err)
+	}
+	w := newWorld(t, `[{calls: [{name: shell, args: {command: "env; ls -a ~ ~/.agent; cat ~/private.txt; echo x >made.txt"}}]}, {text: [Done.]}]`)
+	if err := os.WriteFile(filepath.Join(w.home, "private.txt"), []byte("of the home directory"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, url := w.serveWith("--listen", "127.0.0.1:0")
+	out, _ := w.agent(0, "exec", "--on", url, "Look around")
+	w.wants(out, "Done.")
+	requests := w.chat.Requests()
+	seen := string(requests[len(requests)-1].Body)
+	w.wants(seen, "PATH=", "private.txt: ")
+	for _, hidden := range []string{"FOREIGN", "of the home directory"} {
+		if strings.Contains(seen, hidden) {
+			t.Errorf("a command sees %q: %s", hidden, seen)
+		}
+	}
+	made, err := filepath.Glob(filepath.Join(w.home, ".local", "state", "agent", "work", "sessions", "default", "*", "work", "made.txt"))
+	if err != nil || len(made) != 1 {
+		t.Errorf("the file that was made: %q, %v", made, err)
+	}
 }
