@@ -90,7 +90,7 @@ func withoutLineFeed(class []rune) []rune {
 // lineMatch is a line that matches.
 type lineMatch struct {
 	start, end int // the line, without its line break
-	at         int // start of the match
+	at         int // start of the match; that of the line if it is short enough to be shown whole
 }
 
 // lineScanner finds the lines of a matcher. It is not safe for concurrent use.
@@ -150,9 +150,13 @@ func (s *lineScanner) first(text []byte) func(pos int) int {
 // confirm reports whether a candidate line matches, and sets the position.
 func (s *lineScanner) confirm(text []byte, found *lineMatch) bool {
 	line := text[found.start:found.end]
-	if s.dfa != nil && len(s.literals.texts) > 0 {
-		if at, _ := s.dfa.find(line, 0); at < 0 {
+	if s.dfa != nil && len(line) > 0 {
+		switch at, sure := s.dfa.find(line, 0); {
+		case at < 0:
 			return false
+		case sure && len(line) <= grepLineChars:
+			found.at = found.start // package regexp would take much longer to say where
+			return true
 		}
 	}
 	loc := s.re.FindIndex(line)

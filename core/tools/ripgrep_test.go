@@ -34,6 +34,7 @@ var grepPatterns = []struct {
 	{name: "repeated", pattern: `(if|for) .*\{ (return|break) `, ascii: true},
 	{name: "digits", pattern: `\d{9}`, ascii: true},
 	{name: "any line end", pattern: `\}\)\)\)$`},
+	{name: "in order", pattern: `a.*b.*c.*d.*e`, ascii: true},
 }
 
 // TestGrepAgreesWithRipgrep searches a tree with both and compares each line.
