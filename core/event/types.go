@@ -405,13 +405,15 @@ type Hook struct {
 	Tool   string `json:"tool,omitempty"`
 	CallID string `json:"callId,omitempty"`
 	// Decision is allow, ask, deny, block or stop; it may be empty.
-	Decision   string `json:"decision,omitempty"`
-	Reason     string `json:"reason,omitempty"`
-	Changed    bool   `json:"changed,omitempty"` // it changed the arguments or the result
-	Context    string `json:"context,omitempty"` // its text for the model
-	ExitCode   *int   `json:"exitCode,omitempty"`
-	Error      string `json:"error,omitempty"` // why it failed
-	DurationMS int64  `json:"durationMs"`
+	Decision string `json:"decision,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Changed  bool   `json:"changed,omitempty"` // it changed the arguments or the result
+	Context  string `json:"context,omitempty"` // its text for the model
+	// Variables are the names of those that it set for the commands of the session.
+	Variables  []string `json:"variables,omitempty"`
+	ExitCode   *int     `json:"exitCode,omitempty"`
+	Error      string   `json:"error,omitempty"` // why it failed
+	DurationMS int64    `json:"durationMs"`
 }
 
 // Cancelled says that processing was cancelled.

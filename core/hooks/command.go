@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,9 +46,27 @@ func (p Place) command(ctx context.Context, d *Definition, input []byte) (reply,
 	if p.Transcript != "" {
 		grants = append(grants, core.Grant{Access: core.Access{Scope: core.ScopeRead, Resource: p.Transcript}})
 	}
+	file, err := p.newEnvFile(ctx, d)
+	if err != nil {
+		return reply{}, fmt.Errorf("CLAUDE_ENV_FILE: %w", err)
+	}
+	defer file.close()
+	if grants = append(grants, file.grants()...); file != nil {
+		cmd.Env = append(cmd.Env, "CLAUDE_ENV_FILE="+file.file.Name())
+	}
+	rep, err := run(ctx, core.Restrict(p.Env, grants, nil), cmd)
+	if err != nil {
+		return reply{}, err
+	}
+	rep.env, err = file.read()
+	return rep, err
+}
+
+// run runs a command to its end.
+func run(ctx context.Context, env core.Environment, cmd core.Command) (reply, error) {
 	var stdout, stderr limited
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	process, err := core.Restrict(p.Env, grants, nil).Start(ctx, cmd)
+	process, err := env.Start(ctx, cmd)
 	if err != nil {
 		return reply{}, err
 	}

@@ -3,6 +3,9 @@
 // stops. It reads and writes the JSON of Claude Code's and Codex's hooks, and
 // translates Gemini CLI's.
 //
+// A SessionStart hook can set variables for the commands of the session; see
+// [Options].Variable.
+//
 // A [Source] is where hooks come from: the user's settings, a project, a plugin's
 // hooks.json, the front matter of a skill or an agent type. [Parse] turns its JSON
 // into definitions, and names what cannot be used:

@@ -31,6 +31,9 @@ type Options struct {
 	CallTool func(ctx context.Context, kind Kind, server, tool string, args json.RawMessage, session core.SessionInfo) (string, error)
 	// Mode names the permission mode of a policy in Claude Code's words; nil names none.
 	Mode func(core.Policy) string
+	// Variable reports why a SessionStart hook must not set a variable for the commands
+	// of the session; nil lets hooks set none: they get no CLAUDE_ENV_FILE.
+	Variable func(name, value string) error
 	// Getenv returns the variables for the headers of http hooks; nil has none.
 	Getenv func(string) string
 	// Client sends the requests of http hooks; nil is one that does not follow
@@ -103,6 +106,8 @@ type Place struct {
 	Skip func(*Definition) bool
 	// Detach runs an asynchronous hook, whose result is not waited for; nil waits.
 	Detach func(d *Definition, run func(context.Context) Result)
+
+	variable func(name, value string) error // [Options].Variable
 }
 
 // Run runs the hooks of an event that match, all at once, and returns what they came
@@ -113,6 +118,7 @@ func (e *Engine) Run(ctx context.Context, p Place, in Input, call *Call, tool *c
 	if e == nil {
 		return out
 	}
+	p.variable = e.opts.Variable
 	var wg sync.WaitGroup
 	seen := map[string]bool{}
 	var results []*Result
@@ -222,7 +228,9 @@ func (e *Engine) one(ctx context.Context, p Place, d *Definition, in Input) (r R
 		r.Err, r.Code = err, -1
 		return r
 	}
-	r.read(d.Event, rep)
+	if r.read(d.Event, rep); r.Err == nil && rep.env != "" {
+		r.export(p, rep.env)
+	}
 	return r
 }
 

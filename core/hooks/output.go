@@ -21,7 +21,8 @@ type reply struct {
 	out  []byte
 	err  string // the standard error of a command
 	code int
-	ran  bool // a command ran to its end
+	ran  bool   // a command ran to its end
+	env  string // what it wrote to CLAUDE_ENV_FILE
 }
 
 // output is the JSON of a hook, in Claude Code's and in Gemini CLI's form.
@@ -71,8 +72,12 @@ type Result struct {
 	Message    string // for the user
 	Input      json.RawMessage
 	Output     json.RawMessage // replaces the result of the call
+	// Variables are the names of those that a SessionStart hook sets for the commands
+	// of the session.
+	Variables []string
 
-	initial string
+	initial   string
+	variables []string // NAME=value
 }
 
 // read fills in the result from what the handler said.

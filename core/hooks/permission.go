@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
@@ -20,7 +21,7 @@ func (b *Bound) Policy(p core.Policy) core.Policy {
 	b.mu.Lock()
 	b.policy = p
 	b.mu.Unlock()
-	if !b.may(PreToolUse, PermissionRequest) {
+	if !b.may(PreToolUse, PermissionRequest, SessionStart) {
 		return p
 	}
 	return &policy{p, b}
@@ -31,9 +32,29 @@ type policy struct {
 	b *Bound
 }
 
-// Decide implements [core.Policy]. A call that the hooks have not seen as it is, such
-// as one that the user changed, is shown to them first.
+// Decide implements [core.Policy]. Commands get the variables that SessionStart hooks
+// set.
 func (p *policy) Decide(ctx context.Context, req core.PermissionRequest) core.Decision {
+	d := p.decide(ctx, req)
+	shared := p.b.shared
+	shared.mu.Lock()
+	variables := slices.Clip(shared.variables)
+	shared.mu.Unlock()
+	if len(variables) == 0 {
+		return d
+	}
+	d.Grants = slices.Clone(d.Grants)
+	for i, g := range d.Grants {
+		if g.Scope == core.ScopeShell {
+			d.Grants[i].Env = slices.Concat(variables, g.Env)
+		}
+	}
+	return d
+}
+
+// decide is Decide without the variables. A call that the hooks have not seen as it is, such
+// as one that the user changed, is shown to them first.
+func (p *policy) decide(ctx context.Context, req core.PermissionRequest) core.Decision {
 	d := p.Policy.Decide(ctx, req)
 	b := p.b
 	if !b.has(PreToolUse, PermissionRequest) {

@@ -63,6 +63,8 @@ type shared struct {
 	once     map[string]bool     // hooks that ran, of those that run once
 	calls    map[string]*verdict // by session and call
 	sessions map[string]*Bound
+	// variables are those that SessionStart hooks set for commands, as NAME=value.
+	variables []string
 }
 
 // verdict is what the hooks said about a call.
@@ -269,6 +271,9 @@ func (b *Bound) run(ctx context.Context, in Input, call *Call, tool *core.Call) 
 
 // report records what a hook did, and warns of its failure.
 func (b *Bound) report(ctx context.Context, r Result, call *Call) {
+	b.shared.mu.Lock()
+	b.shared.variables = append(b.shared.variables, r.variables...) // the last one counts
+	b.shared.mu.Unlock()
 	s := b.session.Load()
 	if s == nil {
 		return
@@ -289,6 +294,7 @@ func (r *Result) Event(call *Call) event.Hook {
 	body := event.Hook{
 		Event: string(d.Event), Name: clip(d.Title(), 500), Source: d.Source.Name, Kind: string(d.Handler.Type),
 		Reason: r.Reason, Changed: r.Input != nil || r.Output != nil, Context: r.Context, DurationMS: r.DurationMS,
+		Variables: r.Variables,
 	}
 	if call != nil {
 		body.Tool, body.CallID = call.Name, call.ID

@@ -506,6 +506,7 @@ export type Event = {
     reason?: string;
     source: string;
     tool?: string;
+    variables?: Array<string>;
   }
   | {
     type: "cancelled";

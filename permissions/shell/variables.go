@@ -29,15 +29,15 @@ func (w *walker) objection(name string) string {
 	switch {
 	case !syntax.ValidName(name):
 		return "assigns to something other than a plain variable"
-	case affectsPrograms(name):
+	case AffectsPrograms(name):
 		return "sets " + name + ", which changes what the shell or programs do"
 	}
 	return ""
 }
 
-// affectsPrograms reports whether a variable, which may already be exported, has a meaning
+// AffectsPrograms reports whether a variable, which may already be exported, has a meaning
 // for the shell, the C library or a known program.
-func affectsPrograms(name string) bool {
+func AffectsPrograms(name string) bool {
 	if strings.ToLower(name) == name { // programs rarely use such names
 		return strings.HasSuffix(name, "_proxy") || strings.HasPrefix(name, "npm_") || name == "_"
 	}

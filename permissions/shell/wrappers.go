@@ -203,7 +203,7 @@ func (in *invocation) env() {
 		return
 	}
 	for _, o := range in.options {
-		if o.value != nil && (!o.value.exact() || affectsPrograms(o.value.text)) {
+		if o.value != nil && (!o.value.exact() || AffectsPrograms(o.value.text)) {
 			in.unclearAfter("unsets a variable that may change what the command does")
 		}
 	}

@@ -13,8 +13,10 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/hooks"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/subagent"
 	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/permissions/shell"
 	"github.com/seed-009c0928/agent/plugins"
 )
 
@@ -26,7 +28,7 @@ func (a *Agent) newHooks() *hooks.Engine {
 	for _, p := range problems {
 		a.opts.Logger.Warn("a hook cannot be used", "hook", p.String())
 	}
-	o := hooks.Options{Hooks: own, Sessions: sessions, Matches: a.matchesRule, CallTool: a.callForHook, Mode: hookMode, Getenv: os.Getenv}
+	o := hooks.Options{Hooks: own, Sessions: sessions, Matches: a.matchesRule, CallTool: a.callForHook, Mode: hookMode, Getenv: os.Getenv, Variable: hookVariable}
 	if a.plugins != nil {
 		for _, point := range a.plugins.HookPoints() {
 			o.Later = append(o.Later, hooks.Event(point))
@@ -93,6 +95,20 @@ func hookMode(p core.Policy) string {
 		return name
 	}
 	return "default"
+}
+
+// hookVariable refuses variables for commands that a SessionStart hook must not set: those
+// that decide which programs run and what they load, and secrets.
+func hookVariable(name, value string) error {
+	switch upper := strings.ToUpper(name); {
+	case upper == "NODE_ENV":
+	case shell.AffectsPrograms(name), shell.AffectsPrograms(upper), strings.HasPrefix(upper, "CLAUDE_"), strings.HasPrefix(upper, "AGENT_"):
+		return errors.New("it changes what the shell or programs do; set it in the environment of the agent")
+	}
+	if len(proc.FilterEnv([]string{name + "=" + value}, proc.InheritAll)) == 0 {
+		return errors.New("it looks like a secret; set it in the environment of the agent and name it in tools.passEnv")
+	}
+	return nil
 }
 
 // hookScopes are the scopes that the tools in Claude Code's rules stand for.

@@ -135,6 +135,8 @@ func HookLine(b event.Hook) string {
 		}
 	case b.Changed:
 		text += ": changed the call"
+	case len(b.Variables) > 0:
+		text += ": sets " + strings.Join(b.Variables, ", ")
 	}
 	return OneLine(text, 300)
 }
