@@ -61,7 +61,10 @@ func On[P, R any](f func(context.Context, P) (R, error)) Handler {
 // Ended and Headers before Serve. All methods are safe for concurrent use.
 type Conn struct {
 	Handlers map[string]Handler // by method
-	Ended    func()             // called at the end of the input; may be nil
+	// Ended is called when the other side is gone: at the end of the input or of the
+	// context of Serve, or when the output is broken. Calls have ended then, handlers
+	// may still run. It may be nil.
+	Ended func()
 	// Headers says that each message has a header with its length instead of a line,
 	// as in the Language Server Protocol. What is no message then ends the connection.
 	Headers bool
@@ -71,7 +74,7 @@ type Conn struct {
 	broken  func() // ends Serve
 
 	mu      sync.Mutex
-	closed  bool
+	closed  bool // or about to be: writing failed
 	next    int
 	waiting map[string]chan Message // calls, by ID
 	running map[string]func()       // cancels requests, by ID
@@ -84,7 +87,8 @@ func NewConn(out io.Writer) *Conn {
 
 // Serve handles messages until the end of in, of ctx or of out, and waits for the
 // handlers of requests. At the end of in they can finish, after Ended; otherwise their
-// contexts end. When ctx ends it does not wait for in.
+// contexts end. The cause is [ErrWithdrawn] only if the other side cancelled the request.
+// When ctx ends it does not wait for in.
 func (c *Conn) Serve(ctx context.Context, in io.Reader) error {
 	ctx, stop := context.WithCancel(ctx)
 	c.mu.Lock()
@@ -116,15 +120,16 @@ func (c *Conn) Serve(ctx context.Context, in io.Reader) error {
 	}()
 	var later sync.WaitGroup
 	defer later.Wait()
-	defer c.close()
 	defer stop()
 	for {
 		select {
 		case <-ctx.Done():
+			c.end()
 			return nil
 		case l := <-lines:
 			switch text := bytes.TrimSpace(l.text); {
 			case c.Headers && len(text) > 0 && !json.Valid(text):
+				c.end()
 				return fmt.Errorf("expected a message of JSON-RPC, not %.100q", text)
 			case l.long:
 				c.reply(nil, nil, &Error{Code: CodeRequest, Message: fmt.Sprintf("the message is longer than %d MiB", MaxLine>>20)})
@@ -134,9 +139,7 @@ func (c *Conn) Serve(ctx context.Context, in io.Reader) error {
 			if l.err == nil {
 				continue
 			}
-			if c.Ended != nil {
-				c.Ended()
-			}
+			c.end()
 			later.Wait()
 			if !errors.Is(l.err, io.EOF) {
 				return l.err
@@ -162,16 +165,30 @@ func readLine(in *bufio.Reader) (line []byte, long bool, err error) {
 	}
 }
 
-// close ends the calls that wait.
-func (c *Conn) close() {
+// end ends the calls that wait, as the other side is gone.
+func (c *Conn) end() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.closed = true
 	for id, reply := range c.waiting {
 		delete(c.waiting, id)
 		close(reply)
 	}
+	c.mu.Unlock()
+	if c.Ended != nil {
+		c.Ended()
+	}
 }
+
+// Gone reports whether the other side is known to be gone: it answers nothing any more.
+func (c *Conn) Gone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// ErrWithdrawn is the cause of the end of a request's context if the other side
+// cancelled the request.
+var ErrWithdrawn = errors.New("the request was cancelled")
 
 // handle handles one message.
 func (c *Conn) handle(ctx context.Context, text []byte, later *sync.WaitGroup) {
@@ -214,13 +231,14 @@ func (c *Conn) cancel(params json.RawMessage) {
 
 // request handles a request or a notification.
 func (c *Conn) request(ctx context.Context, m Message, later *sync.WaitGroup) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, withdraw := context.WithCancelCause(ctx)
+	cancel := func() { withdraw(nil) }
 	id := string(m.ID)
 	if m.HasID() {
 		c.mu.Lock()
 		_, taken := c.running[id]
 		if !taken {
-			c.running[id] = cancel
+			c.running[id] = func() { withdraw(ErrWithdrawn) }
 		}
 		c.mu.Unlock()
 		if taken {
@@ -301,6 +319,7 @@ func (c *Conn) write(m Message) error {
 	if err != nil {
 		c.mu.Lock()
 		broken := c.broken
+		c.closed = true
 		c.mu.Unlock()
 		if broken != nil {
 			broken()

@@ -38,8 +38,8 @@ func (s *session) ask(q event.Question, callID string) {
 		default:
 			answer = s.askPermission(ctx, q, callID, use)
 		}
-		if ctx.Err() != nil {
-			return // withdrawn, or answered otherwise
+		if ctx.Err() != nil || s.server.conn.Gone() {
+			return // withdrawn, or answered otherwise; or nobody has answered
 		}
 		answer.Type, answer.Question = "answer", q.QID
 		if _, err := s.Do(ctx, answer); err != nil && ctx.Err() == nil {

@@ -119,6 +119,7 @@ func (c *checker) check(name string, raw json.RawMessage) error {
 type client struct {
 	t       *testing.T
 	in      *io.PipeWriter
+	out     *io.PipeReader
 	served  chan error
 	checker *checker
 	// answer answers a request of the agent; nil answers with an error.
@@ -224,7 +225,7 @@ func (w *world) connect(t *testing.T) *client {
 	t.Helper()
 	in, write := io.Pipe()
 	read, out := io.Pipe()
-	c := &client{t: t, in: write, served: make(chan error, 1), checker: loadChecker(), sent: map[string]string{}, waiting: map[string]chan jsonrpc.Message{}, more: make(chan struct{})}
+	c := &client{t: t, in: write, out: read, served: make(chan error, 1), checker: loadChecker(), sent: map[string]string{}, waiting: map[string]chan jsonrpc.Message{}, more: make(chan struct{})}
 	go func() {
 		err := acp.Serve(context.Background(), in, out, w.options())
 		_ = out.Close()

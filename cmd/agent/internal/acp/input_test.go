@@ -3,17 +3,24 @@ package acp_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/acp"
 	"github.com/seed-009c0928/agent/core/coretest"
+	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/internal/jsonrpc"
+	"github.com/seed-009c0928/agent/permissions"
+	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
 // serveText serves lines and returns the answers.
@@ -88,15 +95,96 @@ func TestClosedPipe(t *testing.T) {
 	}
 }
 
-// TestEndDuringPrompt: what the client leaves behind ends.
-func TestEndDuringPrompt(t *testing.T) {
-	started := make(chan struct{})
-	w := newWorld(t, coretest.Model(coretest.Turn{Text: "never", Block: make(chan struct{}), Hook: func(*model.Request) { close(started) }}))
-	c := w.connect(t)
-	c.initialize(object{})
-	id := c.session(w.dir)
-	c.send("session/prompt", promptOf(id, "go"))
-	<-started
+// TestGone: what the client leaves behind can be resumed where it was.
+func TestGone(t *testing.T) {
+	ends := map[string]func(*client){
+		"stdin is closed": func(c *client) { _ = c.in.Close() },
+		"stdout is broken": func(c *client) {
+			_ = c.out.Close()
+			c.notify("session/cancel", object{"sessionId": "x"})
+			c.send("session/list", object{})
+		},
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			started := make(chan struct{})
+			p := coretest.Model(
+				calls("write_file", object{"file_path": "a.txt", "content": "one\n"}),
+				coretest.Turn{Text: "lost", Block: make(chan struct{}), Hook: func(*model.Request) { close(started) }}, coretest.Say("Done."),
+			)
+			w := newWorld(t, p)
+			w.mode = permissions.ModeBypass
+			c := w.connect(t)
+			c.initialize(object{})
+			id := c.session(w.dir)
+			c.send("session/prompt", promptOf(id, "write"))
+			<-started
+			end(c)
+			if err := <-c.served; err != nil {
+				t.Errorf("the server ends with %v", err)
+			}
+			c.served <- nil
+			var ended []string
+			for e, err := range store.Read(t.Context(), agent.SessionsDir(w.home), id, 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch e.Body.(type) {
+				case event.Cancelled, event.Result, event.SessionEnd:
+					ended = append(ended, fmt.Sprintf("%T", e.Body))
+				}
+			}
+			if len(ended) > 0 {
+				t.Errorf("the record has %v", ended)
+			}
+			again := w.connect(t)
+			again.initialize(object{})
+			again.call("session/load", object{"sessionId": id, "cwd": w.dir, "mcpServers": []any{}})
+			if stop := again.prompt(id, "go on"); stop != "end_turn" || again.said("agent_message_chunk") != "Done." {
+				t.Errorf("%s, %q", stop, again.said("agent_message_chunk"))
+			}
+			requests := p.Requests()
+			if text := fmt.Sprint(requests[len(requests)-1].Messages); !strings.Contains(text, "a.txt") {
+				t.Errorf("the model does not know what it did: %s", text)
+			}
+		})
+	}
+}
+
+// TestGoneDuringQuestion: a question that was open when the client went is asked again.
+func TestGoneDuringQuestion(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		w := newWorld(t, coretest.Model(calls("write_file", object{"file_path": "a.txt", "content": "new\n"}), coretest.Say("Done.")))
+		first := w.connect(t)
+		asked, release := make(chan struct{}), make(chan struct{})
+		first.answer = func(string, json.RawMessage) any {
+			close(asked)
+			<-release
+			return nil
+		}
+		first.initialize(object{})
+		id := first.session(w.dir)
+		first.send("session/prompt", promptOf(id, "write"))
+		<-asked
+		if broken {
+			_ = first.out.Close()
+			first.send("session/list", object{})
+		}
+		_ = first.in.Close()
+		if err := <-first.served; err != nil {
+			t.Errorf("the server ends with %v", err)
+		}
+		first.served <- nil
+		close(release)
+		c := w.connect(t)
+		c.answer = choosing("allow_once")
+		c.initialize(object{})
+		c.call("session/load", object{"sessionId": id, "cwd": w.dir, "mcpServers": []any{}})
+		c.until("the answer of the model", func() bool { return c.said("agent_message_chunk") == "Done." })
+		if data, err := os.ReadFile(filepath.Join(w.dir, "a.txt")); string(data) != "new\n" {
+			t.Errorf("the file: %q, %v", data, err)
+		}
+	}
 }
 
 func TestPromptErrors(t *testing.T) {

@@ -85,7 +85,11 @@ func (s *session) submit(ctx context.Context, run string, c host.Command) (jsonr
 		forget()
 		return nil, commandError(err)
 	}
-	stop := context.AfterFunc(ctx, func() { _, _ = s.Do(context.WithoutCancel(ctx), host.Command{Type: "cancel"}) })
+	stop := context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), jsonrpc.ErrWithdrawn) { // else the client is gone, see [session.leave]
+			_, _ = s.Do(context.WithoutCancel(ctx), host.Command{Type: "cancel"})
+		}
+	})
 	return func() (any, error) {
 		defer stop()
 		defer forget()

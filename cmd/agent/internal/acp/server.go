@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/acp/protocol"
@@ -80,15 +82,17 @@ type Server struct {
 	host *host.Host // of the sessions that are not open
 
 	mu       sync.Mutex
-	ready    bool // initialize has succeeded
-	left     bool // the client has closed its side
+	ready    bool  // initialize has succeeded
+	left     bool  // the client is gone
+	failed   error // of leave
 	client   protocol.ClientCapabilities
 	sessions map[string]*session // that are open
 	opening  map[string]bool
 }
 
 // Serve serves the client at in and out until in ends, out breaks or ctx is done. It
-// then cancels what is running, and closes the sessions.
+// then closes the sessions. Those with unfinished work are detached: nothing is
+// cancelled or denied, and they can be resumed where they were.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	s := &Server{Options: o, conn: jsonrpc.NewConn(out), host: host.New(o.Home, nil), sessions: map[string]*session{}, opening: map[string]bool{}}
 	s.conn.Handlers = map[string]jsonrpc.Handler{
@@ -106,32 +110,33 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		protocol.MethodSessionSetMode:         on(s, s.setMode),
 		protocol.MethodSessionSetConfigOption: on(s, s.setOption),
 	}
-	s.conn.Ended = s.cancelAll // the client cannot answer any more
+	s.conn.Ended = s.leave
 	err := s.conn.Serve(ctx, in)
-	s.mu.Lock()
-	var all []*session
-	for _, one := range s.sessions {
-		all = append(all, one)
-	}
-	s.mu.Unlock()
-	var closing sync.WaitGroup
-	errs := make([]error, len(all))
-	for i, one := range all {
-		closing.Go(func() { errs[i] = one.close() })
-	}
-	closing.Wait()
-	return errors.Join(append(errs, err)...)
+	return errors.Join(err, s.failed, s.each(func(one *session) error { return errors.Join(one.leave(), one.close()) }))
 }
 
-// cancelAll cancels what is running in all sessions.
-func (s *Server) cancelAll() {
+// leave lets go of the sessions: the client is gone.
+func (s *Server) leave() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.left = true
-	for _, one := range s.sessions {
-		one.withdraw()
-		_ = one.do(context.Background(), host.Command{Type: "cancel"}) // of an open session it cannot fail
+	s.mu.Unlock()
+	if err := s.each((*session).leave); err != nil {
+		s.failed = err
 	}
+}
+
+// each calls f with all open sessions at once.
+func (s *Server) each(f func(*session) error) error {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.sessions))
+	s.mu.Unlock()
+	var wg sync.WaitGroup
+	errs := make([]error, len(all))
+	for i, one := range all {
+		wg.Go(func() { errs[i] = f(one) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // on is [jsonrpc.On] for what needs initialize first.

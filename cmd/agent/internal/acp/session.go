@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/acp/protocol"
 	"github.com/seed-009c0928/agent/core"
@@ -126,6 +127,22 @@ func (s *session) close() error {
 		s.asking.Wait()
 	})
 	return s.closed
+}
+
+// leaveWait is how long a session whose client is gone waits for running calls.
+const leaveWait = time.Minute
+
+// leave detaches a session with unfinished work, so that it can be resumed, and ends
+// slash commands. An idle one is left to close.
+func (s *session) leave() error {
+	s.stop() // questions stay open
+	s.withdraw()
+	if s.Now().State == core.StateIdle {
+		return nil
+	}
+	ctx, done := context.WithTimeout(context.Background(), leaveWait)
+	defer done()
+	return s.Detach(ctx)
 }
 
 // withdraw withdraws the questions, and ends the slash commands.
