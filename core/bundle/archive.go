@@ -134,7 +134,7 @@ func (in *receiver) zipEntry(ctx context.Context, entry *zip.File) error {
 }
 
 func (in *receiver) tar(ctx context.Context, packed io.Reader) error {
-	r := tar.NewReader(reader{ctx, packed})
+	r := tar.NewReader(&bounded{reader{ctx, packed}, in.most + int64(in.limits.Files)*entryOverhead + 1<<20, in.limits})
 	for {
 		h, err := r.Next()
 		if err == io.EOF {
@@ -154,6 +154,28 @@ func (in *receiver) tar(ctx context.Context, packed io.Reader) error {
 			return err
 		}
 	}
+}
+
+// entryOverhead is how much an entry of a tar archive takes beside its content: headers,
+// a long name and padding.
+const entryOverhead = 8 << 10
+
+// bounded is what a tar archive is unpacked from. What is skipped counts, too: headers, and
+// the content of files that are refused.
+type bounded struct {
+	r      io.Reader
+	left   int64
+	limits Limits
+}
+
+// Read implements [io.Reader].
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, &RefusedError{".", fmt.Sprintf("it unpacks to more than its files may have (%d bytes, or %d times its size): it may be a zip bomb", b.limits.Bytes, b.limits.Ratio)}
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }
 
 // receiver writes the files of an archive or a folder into a stage.

@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -193,6 +194,44 @@ func TestArchives(t *testing.T) {
 	}
 }
 
+// headerBomb is an archive of many headers of no file.
+func headerBomb(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	block := tarOf(t, item{name: "a"})[:512]
+	one := append([]byte{}, block...)
+	one[156] = tar.TypeXGlobalHeader
+	copy(one[148:156], "        ")
+	sum := 0
+	for _, c := range one {
+		sum += int(c)
+	}
+	copy(one[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	many := bytes.Repeat(one, 2048)
+	for range 8 {
+		if _, err := w.Write(many); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Write(tarOf(t, item{name: "fine", body: "ok"})); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestNestedArchive: an archive in an archive is a file, and stays one.
+func TestNestedArchive(t *testing.T) {
+	inner := zipOf(t, item{name: "../evil", body: "x"}, item{name: "zeros", body: strings.Repeat("0", 1<<20)})
+	tree, err := unpacked(t, zipOf(t, item{name: "SKILL.md", body: "# Hello"}, item{name: "inner.zip", body: string(inner)}), bundle.Options{}, nil)
+	if err != nil || paths(tree) != "SKILL.md inner.zip" || tree.Files[1].Size != int64(len(inner)) {
+		t.Errorf("%+v, %v", tree, err)
+	}
+}
+
 func TestHostileArchives(t *testing.T) {
 	t.Parallel()
 	zeros := strings.Repeat("\x00", 20<<20)
@@ -203,6 +242,7 @@ func TestHostileArchives(t *testing.T) {
 	}
 	deep := strings.Repeat("d/", 40) + "f"
 	small := bundle.Options{Limits: bundle.Limits{Files: 3, Bytes: 100, FileBytes: 60}}
+	tight := bundle.Options{Limits: bundle.Limits{Files: 100, Bytes: 1 << 20}}
 	good := gzipOf(t, tarOf(t, item{name: "a", body: strings.Repeat("random", 1000)}))
 	fine := item{name: "fine", body: "ok"}
 	tests := []struct {
@@ -238,6 +278,15 @@ func TestHostileArchives(t *testing.T) {
 		{"too deep", tarOf(t, item{name: deep, body: "1"}), bundle.Options{}, "more than 32 folders deep"},
 		{"long name", tarOf(t, item{name: strings.Repeat("n", 256), body: "1"}), bundle.Options{}, "longer than 255 bytes"},
 		{"bomb, tar.gz", gzipOf(t, tarOf(t, item{name: "zeros", body: zeros})), bundle.Options{}, "it may be a zip bomb"},
+		{"bomb in a file that is refused", gzipOf(t, tarOf(t, fine, item{name: "aux.md", body: zeros}, fine)), tight, "it may be a zip bomb"},
+		{"bomb in a file that is too deep", gzipOf(t, tarOf(t, item{name: deep, body: zeros}, fine)), tight, "it may be a zip bomb"},
+		{"bomb of headers", headerBomb(t), tight, "it may be a zip bomb"},
+		{"bomb in parts, zip", zipOf(t, item{name: "1", body: zeros[:8<<20]}, item{name: "2", body: zeros[:8<<20]}, item{name: "3", body: zeros[:8<<20]}), bundle.Options{}, "it may be a zip bomb"},
+		{"hard link out", tarOf(t, fine, item{name: "l", kind: tar.TypeLink, link: "../../etc/passwd"}), bundle.Options{}, "links are not allowed"},
+		{"hard link to a link", tarOf(t, item{name: "l", kind: tar.TypeSymlink, link: "/etc"}, item{name: "h", kind: tar.TypeLink, link: "l"}, item{name: "h/evil", body: "x"}), bundle.Options{}, "links are not allowed"},
+		{"write through a link, zip", zipOf(t, item{name: "l", kind: tar.TypeSymlink, link: "/tmp"}, item{name: "l/evil", body: "x"}), bundle.Options{}, "links are not allowed"},
+		{"case collision of a file and a folder", tarOf(t, item{name: "Read", body: "1"}, item{name: "read/a", body: "2"}), bundle.Options{}, `the name is the same as "Read"`},
+		{"backslashes, absolute", zipOf(t, item{name: `\\host\share\evil`, body: "x"}), bundle.Options{}, "outside the folder"},
 		{"bomb, zip", zipOf(t, item{name: "zeros", body: zeros}), bundle.Options{}, "it may be a zip bomb"},
 		{"too many, tar", tarOf(t, item{name: "1"}, item{name: "2"}, item{name: "3"}, item{name: "4"}), small, "more than 3 files"},
 		{"too many, zip", zipOf(t, item{name: "1"}, item{name: "2"}, item{name: "3"}, item{name: "4"}), small, "more than 3 entries"},
