@@ -21,8 +21,10 @@ import (
 	"github.com/seed-009c0928/agent/core/bundle"
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
+	"github.com/seed-009c0928/agent/core/subagent"
 	"github.com/seed-009c0928/agent/mcp"
 	"github.com/seed-009c0928/agent/plugins/bundles"
+	"github.com/seed-009c0928/agent/skills"
 )
 
 // terms are what the user approved with a plugin, in the lock file.
@@ -49,6 +51,7 @@ type Installed struct {
 	Choices Choices
 	data    string
 	home    string
+	set     map[string]string // of Set
 }
 
 // Choices are what a user set for a plugin.
@@ -120,11 +123,74 @@ func (i *Installed) Values(workspace string, secret func(plugin, key string) str
 				value = secret(i.Name, s.Key)
 			}
 		}
-		if value = cmp.Or(value, os.Getenv(s.Env), s.Default); value != "" {
+		if value = cmp.Or(i.set[s.Key], value, os.Getenv(s.Env), s.Default); value != "" {
 			into[s.Key] = value
 		}
 	}
 	return v
+}
+
+// InFolder returns the bundle in a folder that is used as it is: it is not installed, and
+// nothing compares its files. Its processes keep their files below home, the agent's. The
+// values are those of its settings, secrets included.
+func InFolder(home, dir string, values map[string]string) (*Installed, error) {
+	if home == "" {
+		return nil, errors.New("a home for the files of plugins is required")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	b, err := bundles.Read(dir, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	i := &Installed{Bundle: b, Source: dir, data: DataDir(home, b.Name), home: home}
+	return i, i.Set(values)
+}
+
+// Set sets values of the settings, secrets included, in place of those that the user
+// set. It stores nothing. A value that the setting does not take is an error.
+func (i *Installed) Set(values map[string]string) error {
+	for key, value := range values {
+		at := slices.IndexFunc(i.Settings, func(s bundles.Setting) bool { return s.Key == key })
+		if at < 0 {
+			return &Error{i.Name, fmt.Errorf("it has no setting %q", key)}
+		}
+		if err := i.Settings[at].Check(value); err != nil {
+			if i.Settings[at].Secret { // no part of it goes into a message
+				err = errors.New("the value cannot be used")
+			}
+			return &Error{i.Name, fmt.Errorf("setting %s: %w", key, err)}
+		}
+	}
+	i.set = values
+	return nil
+}
+
+// SkillPlace returns where the skills of the bundle are; without Folders, it has none.
+func (i *Installed) SkillPlace(v bundles.Values) skills.Place {
+	p := skills.Place{
+		Scope: skills.ScopeUser, Dir: i.Dir, Plugin: i.Name, Within: i.Dir, HookVars: i.HookVars(v),
+		Fill: func(text string) string { return i.FillText(text, v) },
+	}
+	for _, s := range i.Skills {
+		p.Folders = append(p.Folders, s.Path)
+	}
+	return p
+}
+
+// AgentTypes returns the agent types of the bundle.
+func (i *Installed) AgentTypes(v bundles.Values) (list []subagent.Definition) {
+	for _, a := range i.Agents {
+		d := a.Definition
+		d.Prompt = i.FillText(d.Prompt, v)
+		if i.Format != bundles.Own && i.Format != bundles.Agents && i.Format != bundles.Gemini {
+			d = bundles.FromClaude(d)
+		}
+		list = append(list, d)
+	}
+	return list
 }
 
 // MCPServers returns the MCP servers of the bundle. Their processes see the system's

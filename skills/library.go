@@ -57,6 +57,16 @@ func NewLibrary(opts LibraryOptions) *Library {
 	return &Library{opts: opts, read: map[string]cached{}}
 }
 
+// With returns a library with further places behind those of l, which may be nil.
+func (l *Library) With(places ...Place) *Library {
+	var opts LibraryOptions
+	if l != nil {
+		opts = l.opts
+	}
+	opts.Places = slices.Concat(opts.Places, places)
+	return NewLibrary(opts)
+}
+
 // Catalog is an immutable snapshot of a library.
 type Catalog struct {
 	Version  int      // increases with each change

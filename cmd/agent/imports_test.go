@@ -118,7 +118,7 @@ var importRules = map[string][]string{
 	"plugins": {
 		"core/sensitive", "core/invisible", "core/tracecontext",
 		"core", "core/model", "core/event", "core/jsonpos", "core/proc", "core/proc/sandbox", "core/output", "core/schema", "core/atomicfile", "core/bundle", "core/gitignore",
-		"sdk", "sdk/toolproto", "mcp", "plugins/bundles", "skills",
+		"sdk", "sdk/toolproto", "mcp", "plugins/bundles", "skills", "core/subagent",
 	},
 	"mcp":                          {"core/sensitive", "core", "core/model", "core/event", "core/atomicfile", "core/jsonpos", "core/proc", "core/schema", "core/schema/adapt", "core/sse", "core/timeout", "internal/jsonrpc", "core/invisible", "core/tracecontext"},
 	"mcp/internal/conformancetest": {},

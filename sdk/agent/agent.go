@@ -74,6 +74,9 @@ type Options struct {
 	// Plugins configures the plugins; nil means no plugins. Open sets Supervisor, Version and
 	// Logger, and the Sandbox and Workspace if they are empty.
 	Plugins *plugins.Options
+	// Bundles are plugins of files, whose skills, agent types, MCP servers, hooks and
+	// context files sessions get. One that cannot be read is an error of Open.
+	Bundles []Bundle
 	// Hooks run at points of all sessions; see [hooks.Parse].
 	Hooks  []hooks.Definition
 	MCP    MCPOptions
@@ -144,9 +147,10 @@ type Agent struct {
 	builtins  *tools.Set        // nil without
 	subagents *subagent.Toolset // nil without
 	plugins   *plugins.Host     // nil without
-	mcp       *mcp.Host         // nil without
-	servers   *languageServers  // nil without
-	skills    *skills.Tools     // nil without
+	bundled   []core.ContextSource
+	mcp       *mcp.Host        // nil without
+	servers   *languageServers // nil without
+	skills    *skills.Tools    // nil without
 	usage     *skills.Usage
 	hooks     *hooks.Engine // nil without
 	// pluginErrs are about plugins whose tools are not in the table.
@@ -232,6 +236,9 @@ func Open(ctx context.Context, opts Options) (_ *Agent, err error) {
 			return nil, err
 		}
 		a.env = local
+	}
+	if err := a.addBundles(ctx); err != nil {
+		return nil, err
 	}
 	if a.policy, err = a.newPolicy(ctx); err != nil {
 		return nil, err
@@ -593,6 +600,7 @@ func wrapped(view func(core.Environment) core.Environment, env core.Environment)
 func (a *Agent) addSources(cfg *core.Config, s *Session) {
 	cfg.Context = slices.Clone(cfg.Context)
 	a.withPlugins(cfg)
+	a.withBundles(cfg)
 	if a.mcp != nil {
 		cfg.Context = append(cfg.Context, a.mcp)
 		a.mcp.Warm()

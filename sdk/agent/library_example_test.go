@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
@@ -153,4 +154,48 @@ func Example_http() {
 	// Output:
 	// Good day!
 	// ended: closed
+}
+
+// Sessions work with a plugin for Claude Code. Use Name for one that is installed with
+// agent plugins add.
+func ExampleOptions_bundles() {
+	dir, err := os.MkdirTemp("", "bundles")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	plugin := filepath.Join(dir, "letters")
+	if err := os.MkdirAll(filepath.Join(plugin, "skills", "reply"), 0o755); err != nil {
+		panic(err)
+	}
+	skill := "---\nname: reply\ndescription: How we answer letters.\n---\nBegin with a greeting.\n"
+	if err := os.WriteFile(filepath.Join(plugin, "skills", "reply", "SKILL.md"), []byte(skill), 0o644); err != nil {
+		panic(err)
+	}
+	ctx := context.Background()
+	a, err := agent.Open(ctx, agent.Options{Dir: dir, Home: filepath.Join(dir, "home"), Bundles: []agent.Bundle{{Dir: plugin}}})
+	if err != nil {
+		panic(err)
+	}
+	defer a.Close()
+	s, err := a.NewSession(ctx, agent.SessionOptions{Provider: scriptedModel(`
+  - {when: {user: Answer}, calls: [{name: skill, args: {action: load, name: "letters:reply"}}]}
+  - {when: {tool: skill}, text: Hello!}
+`)})
+	if err != nil {
+		panic(err)
+	}
+	defer s.Close()
+	out, err := s.Submit(ctx, core.TextInput("Answer the letter"))
+	fmt.Println(out.Text, err)
+	for _, m := range s.Messages() {
+		for _, p := range m.Parts {
+			if r, ok := p.(model.ToolResult); ok {
+				fmt.Println(strings.Contains(model.Parts(r.Content).Text(), "Begin with a greeting."))
+			}
+		}
+	}
+	// Output:
+	// Hello! <nil>
+	// true
 }

@@ -1,10 +1,8 @@
 package setup
 
 import (
-	"cmp"
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -77,11 +75,7 @@ func (s *Setup) bundleSecrets() (list []string) {
 func (s *Setup) bundleSkills() (list []skills.Place) {
 	f := s.bundles()
 	for i, b := range f.list {
-		p := skills.Place{Scope: skills.ScopeUser, Dir: b.Dir, Plugin: b.Name, Within: b.Dir, Fill: func(text string) string { return b.FillText(text, f.values[i]) }, HookVars: b.HookVars(f.values[i])}
-		for _, skill := range b.Skills {
-			p.Folders = append(p.Folders, skill.Path)
-		}
-		if len(p.Folders) > 0 {
+		if p := b.SkillPlace(f.values[i]); len(p.Folders) > 0 {
 			list = append(list, p)
 		}
 	}
@@ -92,14 +86,7 @@ func (s *Setup) bundleSkills() (list []skills.Place) {
 func (s *Setup) bundleAgents() (list []subagent.Definition) {
 	f := s.bundles()
 	for i, b := range f.list {
-		for _, a := range b.Agents {
-			d := a.Definition
-			d.Prompt = b.FillText(d.Prompt, f.values[i])
-			if b.Format != bundles.Own && b.Format != bundles.Agents && b.Format != bundles.Gemini {
-				d = fromClaude(d)
-			}
-			list = append(list, d)
-		}
+		list = append(list, b.AgentTypes(f.values[i])...)
 	}
 	return list
 }
@@ -126,21 +113,12 @@ func (s *Setup) bundleServers() (list []mcp.Configured) {
 	return list
 }
 
-// bundleHooks adds the hooks of the plugins. Commands read the plugin's folder and write
-// its data directory.
+// bundleHooks adds the hooks of the plugins.
 func (s *Setup) bundleHooks() {
 	f := s.bundles()
 	for i, b := range f.list {
-		v := f.values[i]
-		for _, h := range b.Hooks {
-			src := hooks.Source{
-				Name: "plugin " + b.Name, File: filepath.Join(b.Dir, h.Path), Gemini: b.Format == bundles.Gemini,
-				Vars: b.HookVars(v), Read: []string{b.Dir}, Write: []string{v.Data},
-			}
-			if err := cmp.Or(os.MkdirAll(v.Data, 0o700), s.addHooks(src, h.Data)); err != nil {
-				s.problems = append(s.problems, hooks.Problem{Source: src, Text: err.Error()})
-			}
-		}
+		defs, problems := agent.BundleHooks(&b, f.values[i])
+		s.hooks, s.problems = append(s.hooks, defs...), append(s.problems, problems...)
 	}
 }
 

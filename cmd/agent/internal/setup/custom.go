@@ -14,6 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/subagent"
+	"github.com/seed-009c0928/agent/plugins/bundles"
 	"github.com/seed-009c0928/agent/skills"
 )
 
@@ -54,7 +55,7 @@ func (s *Setup) Definitions() (all []subagent.Definition, failed []error) {
 		}
 		for _, d := range list {
 			if f.claude {
-				d = fromClaude(d)
+				d = bundles.FromClaude(d)
 			}
 			if !slices.ContainsFunc(all, func(other subagent.Definition) bool { return other.Name == d.Name }) {
 				all = append(all, d)

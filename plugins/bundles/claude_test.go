@@ -1,4 +1,4 @@
-package setup
+package bundles
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestFromClaude(t *testing.T) {
-	d := fromClaude(subagent.Definition{
+	d := FromClaude(subagent.Definition{
 		Tools: []string{"Read", "Bash(git *)", "mcp__github__get_issue", "Frobnicate"}, Disallowed: []string{"Write"}, Model: "Haiku",
 	})
 	if got := strings.Join(d.Tools, " "); got != "read_file read_many_files shell job write_stdin github_get_issue Frobnicate" {
@@ -17,7 +17,7 @@ func TestFromClaude(t *testing.T) {
 	if strings.Join(d.Disallowed, " ") != "write_file" || d.Model != "" {
 		t.Errorf("%+v", d)
 	}
-	if d := fromClaude(subagent.Definition{Tools: []string{"*"}, Model: "claude-haiku-4-5"}); d.Tools != nil || d.Model != "claude-haiku-4-5" {
+	if d := FromClaude(subagent.Definition{Tools: []string{"*"}, Model: "claude-haiku-4-5"}); d.Tools != nil || d.Model != "claude-haiku-4-5" {
 		t.Errorf("%+v", d)
 	}
 }

@@ -1,4 +1,4 @@
-package setup
+package bundles
 
 import (
 	"slices"
@@ -16,10 +16,10 @@ var claudeTools = map[string][]string{
 	"Task": {"spawn_agent", "send_input", "wait", "close_agent"}, "Agent": {"spawn_agent", "send_input", "wait", "close_agent"},
 }
 
-// fromClaude translates an agent type that was written for Claude Code. Names of
+// FromClaude translates an agent type that was written for Claude Code. Names of
 // tools that it does not know stay: a list of tools never becomes the empty one,
 // which means all.
-func fromClaude(d subagent.Definition) subagent.Definition {
+func FromClaude(d subagent.Definition) subagent.Definition {
 	if skills.SessionModel(d.Model) {
 		d.Model = ""
 	}
