@@ -3,13 +3,16 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/hooks"
+	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/subagent"
 	"github.com/seed-009c0928/agent/skills"
 )
@@ -25,11 +28,34 @@ type frontHooks struct {
 	past func() []*skills.Skill
 }
 
-// ParseHooks is [hooks.Parse] that checks the rules of "if", too.
+// ParseHooks is [hooks.Parse] that checks the rules of "if", too. A rule that matches nothing
+// because its tool is misspelt is a problem, but not left out.
 func ParseHooks(src hooks.Source, data []byte) ([]hooks.Definition, []hooks.Problem, error) {
 	defs, problems, err := hooks.Parse(src, data)
 	defs, more := hooks.CheckRules(defs, CheckHookRule)
-	return defs, append(problems, more...), err
+	return defs, slices.Concat(problems, more, misspelt(defs)), err
+}
+
+// misspelt finds rules of "if" whose tool looks like one of Claude Code's and is none. They
+// are valid, as plugins name their tools as they like, but match nothing. Tools here have
+// names in lower case.
+func misspelt(defs []hooks.Definition) (problems []hooks.Problem) {
+	for _, d := range defs {
+		name, _, _ := strings.Cut(strings.TrimSpace(d.Handler.If), "(")
+		if name == "" || slices.Contains(claudeTools, name) || name != "bash" && strings.ToLower(name) == name || CheckHookRule(d.Handler.If) != nil {
+			continue
+		}
+		if near := jsonpos.Nearest(name, claudeTools); near != "" {
+			text := fmt.Sprintf("the rule %q of \"if\" matches no call: there is no tool %s; did you mean %s?", d.Handler.If, name, near)
+			problems = append(problems, hooks.Problem{Source: d.Source, Event: string(d.Event), Text: text})
+		}
+	}
+	return problems
+}
+
+// claudeTools are the tools of Claude Code, as rules name them.
+var claudeTools = []string{
+	"Bash", "Read", "Write", "Edit", "MultiEdit", "Glob", "Grep", "LS", "WebFetch", "WebSearch", "Agent", "Task", "AskUserQuestion", "ExitPlanMode",
 }
 
 // SkillHooks returns the hooks in the front matter of a skill.
