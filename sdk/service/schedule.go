@@ -14,7 +14,6 @@ import (
 	"github.com/adhocore/gronx"
 	"github.com/google/uuid"
 
-	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/sdk/host"
 	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
@@ -53,40 +52,14 @@ func (s Schedule) After(t time.Time) (time.Time, error) {
 
 // Schedules returns the schedules of a tenant.
 func Schedules(ctx context.Context, e Engine, tenant string) ([]Schedule, error) {
-	list, _, err := readSchedules(ctx, e, tenant)
+	list, _, err := readList[Schedule](ctx, e, tenant, schedules)
 	return list, err
-}
-
-func readSchedules(ctx context.Context, e Engine, tenant string) (list []Schedule, revision uint64, err error) {
-	data, revision, err := e.Value(ctx, tenant, schedules)
-	if err == nil && data != nil {
-		err = json.Unmarshal(data, &list)
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("schedules of %s: %w", tenant, err)
-	}
-	return list, revision, nil
 }
 
 // ChangeSchedules replaces the schedules of a tenant by what change makes of them. It is
 // called again if somebody else changed them meanwhile.
 func ChangeSchedules(ctx context.Context, e Engine, tenant string, change func([]Schedule) ([]Schedule, error)) error {
-	for {
-		list, revision, err := readSchedules(ctx, e, tenant)
-		if err != nil {
-			return err
-		}
-		if list, err = change(list); err != nil {
-			return err
-		}
-		data, err := json.Marshal(list)
-		if err != nil {
-			return err
-		}
-		if err = e.SetValue(ctx, tenant, schedules, data, revision); !errors.Is(err, core.ErrFenced) || ctx.Err() != nil {
-			return err
-		}
-	}
+	return changeList(ctx, e, tenant, schedules, change)
 }
 
 // fire starts the sessions that are due. All workers do it: the session of a schedule

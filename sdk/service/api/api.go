@@ -65,7 +65,10 @@ type Options struct {
 	// Workspaces has the directories of sessions; without it, none can have one.
 	Workspaces *workspace.Root
 	// Check says what is wrong with a new session, such as its Spec; nil takes all.
-	Check  func(service.Session) error
+	Check func(service.Session) error
+	// PrivateWebhooks is what workers have: see [service.WorkerOptions].
+	PrivateWebhooks bool
+
 	Logger *slog.Logger // nil discards
 }
 
@@ -156,9 +159,13 @@ func (a *API) check(w http.ResponseWriter, req *http.Request, scope Scope) (Toke
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return Token{}, &failure{http.StatusUnauthorized, "unauthorized", "send a token of the service: Authorization: Bearer TOKEN"}
 	case !slices.Contains(t.Scopes, scope):
-		return t, &failure{http.StatusForbidden, "forbidden", fmt.Sprintf("the token lacks the scope %s", scope)}
+		return t, lacks(scope)
 	}
 	return t, nil
+}
+
+func lacks(scope Scope) error {
+	return &failure{http.StatusForbidden, "forbidden", fmt.Sprintf("the token lacks the scope %s", scope)}
 }
 
 // guard refuses what a page of another site may have sent.
@@ -203,6 +210,9 @@ func (a *API) routes() map[string]route {
 		"POST /v1/schedules":                    {ScopeRun, a.schedule},
 		"GET /v1/schedules":                     {ScopeRead, a.schedules},
 		"DELETE /v1/schedules/{id}":             {ScopeRun, a.unschedule},
+		"POST /v1/webhooks":                     {ScopeRun, a.hook},
+		"GET /v1/webhooks":                      {ScopeRead, a.hooks},
+		"DELETE /v1/webhooks/{id}":              {ScopeRun, a.unhook},
 		"POST /v1/sessions":                     {ScopeRun, a.create},
 		"GET /v1/sessions":                      {ScopeRead, a.list},
 		"GET /v1/sessions/{id}":                 {ScopeRead, a.get},

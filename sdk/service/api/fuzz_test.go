@@ -35,6 +35,8 @@ func FuzzAPI(f *testing.F) {
 		{"GET", "/v1/usage", "", ""},
 		{"POST", "/v1/schedules", "", `{"id":"n","cron":"*/5 0 * 1,2 1-5","content":[{"type":"text","text":"Go."}]}`},
 		{"DELETE", "/v1/schedules/n", "", ""},
+		{"POST", "/v1/webhooks", "", `{"id":"h","url":"https://example.com/x","events":["turn.done"]}`},
+		{"DELETE", "/v1/webhooks/h", "", ""},
 		{"GET", "/metrics", "", ""},
 		{"GET", "/readyz", "", ""},
 		{"DELETE", "/v1/sessions/other", "", ""},

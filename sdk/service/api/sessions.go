@@ -80,6 +80,9 @@ func (a *API) create(w http.ResponseWriter, req *http.Request, t Token) error {
 	if err := store.CheckID(n.ID); err != nil {
 		return err
 	}
+	if service.IsWebhook(n.ID) {
+		return invalid("id is %.40q: that of a session does not begin like that of a webhook", n.ID)
+	}
 	if err := a.checkWorkspace(n.Workspace); err != nil {
 		return err
 	}
@@ -163,6 +166,9 @@ func (a *API) remove(w http.ResponseWriter, req *http.Request, t Token) error {
 		return err
 	}
 	if err := a.remember(req.Context(), s); err != nil {
+		return err
+	}
+	if err := service.Deleting(req.Context(), a.opts.Engine, s); err != nil {
 		return err
 	}
 	if err := a.opts.Engine.Delete(req.Context(), t.Tenant, id); err != nil {

@@ -130,6 +130,40 @@ func scheduled(t *testing.T, api client) {
 	}
 }
 
+// hooked makes as many webhooks as are possible.
+func hooked(t *testing.T, api client) {
+	t.Helper()
+	in := map[string]any{"id": "bot", "url": "https://example.com/hook", "events": service.WebhookEvents()}
+	if made := api.want(201, "POST /v1/webhooks", "", "", in); !strings.HasPrefix(fmt.Sprint(made["secret"]), "whsec_") {
+		t.Errorf("made %v", made)
+	}
+	api.want(409, "POST /v1/webhooks", "", "", in)
+	for key, value := range map[string]any{"url": "https://127.0.0.1/", "events": []string{"other"}, "id": strings.Repeat("x", 125), "secret": "mine"} {
+		wrong := maps.Clone(in)
+		wrong[key] = value
+		api.want(400, "POST /v1/webhooks", "", "", wrong)
+	}
+	runs := api
+	runs.token = "runs"
+	delete(in, "id")
+	runs.want(403, "POST /v1/webhooks", "", "", in)
+	for range maxWebhooks - 1 {
+		api.want(201, "POST /v1/webhooks", "", "", in)
+	}
+	api.want(429, "POST /v1/webhooks", "", "", in)
+	api.want(204, "DELETE /v1/webhooks/{id}", "bot", "", nil)
+	api.want(404, "DELETE /v1/webhooks/{id}", "bot", "", nil)
+	list := api.want(200, "GET /v1/webhooks", "", "", nil)
+	if len(list["webhooks"].([]any)) != maxWebhooks-1 || strings.Contains(fmt.Sprint(list), "whsec_") {
+		t.Errorf("webhooks %v", list)
+	}
+	other := api
+	other.token = "other"
+	if list := other.want(200, "GET /v1/webhooks", "", "", nil); len(list["webhooks"].([]any)) != 0 {
+		t.Errorf("another tenant has %v", list)
+	}
+}
+
 // places has workspaces.
 func places(t testing.TB) (r *workspace.Root, dir string) {
 	t.Helper()
