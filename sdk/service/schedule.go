@@ -27,9 +27,10 @@ type Schedule struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 	Spec      json.RawMessage   `json:"spec,omitempty"`
 	Workspace workspace.Spec    `json:"workspace,omitzero"`
-	Content   []host.Part       `json:"content"`        // of the first input
-	Next      time.Time         `json:"next"`           // when it is due
-	Last      string            `json:"last,omitempty"` // the session that it started last
+	Content   []host.Part       `json:"content"`         // of the first input
+	Next      time.Time         `json:"next"`            // when it is due
+	Last      string            `json:"last,omitempty"`  // the session that it started last
+	Error     string            `json:"error,omitempty"` // why it waits although it is due
 }
 
 const (
@@ -94,6 +95,9 @@ func (w *Worker) startDue(ctx context.Context, now time.Time) error {
 // start starts the session of a schedule that is due.
 func (w *Worker) start(ctx context.Context, tenant string, due Schedule, now time.Time) error {
 	id := sessionAt(tenant, due)
+	if err := w.mayStart(ctx, tenant, id); err != nil {
+		return w.wait(ctx, tenant, due, err)
+	}
 	labels := map[string]string{"schedule": due.ID}
 	for k, v := range due.Labels {
 		labels[k] = v
@@ -117,7 +121,38 @@ func (w *Worker) start(ctx context.Context, tenant string, due Schedule, now tim
 		if err != nil {
 			return nil, err
 		}
-		list[i].Next, list[i].Last = next, id
+		list[i].Next, list[i].Last, list[i].Error = next, id, ""
+		return list, nil
+	})
+}
+
+// mayStart checks the quotas for a session that is not there yet.
+func (w *Worker) mayStart(ctx context.Context, tenant, id string) error {
+	if w.opts.Quotas.Of(tenant) == (Quota{}) {
+		return nil
+	}
+	_, err := w.opts.Engine.Get(ctx, tenant, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = w.opts.Quotas.Admit(ctx, tenant, true, true)
+	}
+	return err
+}
+
+// wait notes in a schedule which quota it waits for. Other errors are returned.
+func (w *Worker) wait(ctx context.Context, tenant string, due Schedule, why error) error {
+	var quota *QuotaError
+	switch {
+	case !errors.As(why, &quota):
+		return why
+	case due.Error == quota.Message:
+		return nil
+	}
+	return ChangeSchedules(ctx, w.opts.Engine, tenant, func(list []Schedule) ([]Schedule, error) {
+		for i, s := range list {
+			if s.ID == due.ID && s.Next.Equal(due.Next) {
+				list[i].Error = quota.Message
+			}
+		}
 		return list, nil
 	})
 }

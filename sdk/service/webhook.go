@@ -149,8 +149,12 @@ func questionOf(q event.Question) noticeQuestion {
 	return noticeQuestion{QID: q.QID, Title: clip(q.Title), Choices: Choices(q)}
 }
 
-// Deleting tells the webhooks that a session is being deleted.
+// Deleting prepares that a session is deleted: what it used today still counts, and the
+// webhooks are told.
 func Deleting(ctx context.Context, e Engine, s Session) error {
+	if err := remember(ctx, e, s); err != nil {
+		return err
+	}
 	return notify(ctx, e, s, notice{Type: EventDeleted})
 }
 

@@ -31,6 +31,8 @@ type WorkerOptions struct {
 	// AnswerWithin is how long a session waits for the answers to its questions. Then they
 	// are denied, and it continues. 0 = 24 hours.
 	AnswerWithin time.Duration
+	// Quotas bound tenants: a schedule that is due waits until they allow its session.
+	Quotas *Quotas
 	// PrivateWebhooks lets webhooks reach this machine and private networks, also by http.
 	PrivateWebhooks bool
 }

@@ -57,8 +57,8 @@ type Options struct {
 	// Hosts are the names under which the API is reached, without ports. Requests for
 	// others are refused; those for localhost and addresses of loopback never are.
 	Hosts []string
-	// Quotas bound tenants, by their names; "" is for those without a line.
-	Quotas map[string]Quota
+	// Quotas bound tenants; give them to the workers, too, for their schedules.
+	Quotas *service.Quotas
 	// Audit gets a line of JSON for each request that changes something, and for each
 	// that was refused for its token, host or origin. Nil writes none.
 	Audit io.Writer
@@ -82,8 +82,7 @@ type API struct {
 	mux     *http.ServeMux
 	answers answers
 
-	mu     sync.Mutex
-	counts map[string]*counted // by tenant
+	mu sync.Mutex // of the audit log
 }
 
 // New returns the API of an engine.
@@ -95,7 +94,7 @@ func New(o Options) (*API, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	a := &API{
-		opts: o, mux: http.NewServeMux(), counts: map[string]*counted{},
+		opts: o, mux: http.NewServeMux(),
 		answers: answers{count: map[answered]int{}, took: map[string]time.Duration{}},
 	}
 	if err := a.SetTokens(o.Tokens); err != nil {
@@ -247,12 +246,15 @@ func (a *API) fail(w http.ResponseWriter, req *http.Request, err error) {
 	var command *host.Error
 	var long *http.MaxBytesError
 	var refused *workspace.RefusedError
+	var quota *service.QuotaError
 	switch {
 	case errors.As(err, &f):
 	case errors.As(err, &command):
 		f = &failure{http.StatusBadRequest, "invalid", command.Message}
 	case errors.As(err, &long):
 		f = &failure{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is longer than %d bytes", long.Limit)}
+	case errors.As(err, &quota):
+		f = &failure{http.StatusTooManyRequests, "quota", quota.Message}
 	case errors.As(err, &refused):
 		f = &failure{http.StatusBadRequest, "invalid", refused.Message}
 	case errors.Is(err, fs.ErrNotExist):

@@ -48,7 +48,7 @@ func FuzzAPI(f *testing.F) {
 	e := engine(f)
 	places, _ := places(f)
 	a, err := New(Options{
-		Engine: e, Workspaces: places, Quotas: map[string]Quota{"": {Sessions: 1000}},
+		Engine: e, Workspaces: places, Quotas: service.NewQuotas(e, map[string]service.Quota{"": {Sessions: 1000}}),
 		Tokens: []Token{{Hash: Hash("all"), Tenant: "acme", Scopes: []Scope{ScopeRead, ScopeRun, ScopeAnswer, ScopeAdmin}}},
 	})
 	if err != nil {

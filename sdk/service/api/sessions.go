@@ -102,7 +102,7 @@ func (a *API) create(w http.ResponseWriter, req *http.Request, t Token) error {
 			return invalid("%v", err)
 		}
 	}
-	if err := a.admit(req.Context(), t.Tenant, true, len(n.Content) > 0); err != nil {
+	if err := a.opts.Quotas.Admit(req.Context(), t.Tenant, true, len(n.Content) > 0); err != nil {
 		return err
 	}
 	if err := a.opts.Engine.Create(req.Context(), s); err != nil {
@@ -165,9 +165,6 @@ func (a *API) remove(w http.ResponseWriter, req *http.Request, t Token) error {
 	if err != nil {
 		return err
 	}
-	if err := a.remember(req.Context(), s); err != nil {
-		return err
-	}
 	if err := service.Deleting(req.Context(), a.opts.Engine, s); err != nil {
 		return err
 	}
@@ -195,7 +192,7 @@ func (a *API) command(w http.ResponseWriter, req *http.Request, t Token) error {
 		return err
 	}
 	if c.Type != "cancel" {
-		if err := a.admit(req.Context(), t.Tenant, false, true); err != nil {
+		if err := a.opts.Quotas.Admit(req.Context(), t.Tenant, false, true); err != nil {
 			return err
 		}
 	}

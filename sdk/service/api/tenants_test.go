@@ -65,8 +65,8 @@ func quotas(t *testing.T, c *contract, e service.Engine) {
 	t.Helper()
 	in := map[string]any{"content": text("Go.")}
 	more := map[string]any{"type": "input", "content": text("Go.")}
-	for _, q := range []Quota{{Tokens: 1}, {Sessions: 1}, {Sessions: 100, Running: 1}} {
-		api := serve(t, c, e, nil, func(o *Options) { o.Quotas = map[string]Quota{"acme": q} })
+	for _, q := range []service.Quota{{Tokens: 1}, {Sessions: 1}, {Sessions: 100, Running: 1}} {
+		api := serve(t, c, e, nil, func(o *Options) { o.Quotas = service.NewQuotas(e, map[string]service.Quota{"acme": q}) })
 		switch {
 		case q.Tokens > 0: // used up
 			api.want(429, "POST /v1/sessions", "", "", in)
