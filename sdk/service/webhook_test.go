@@ -13,11 +13,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/sdk/host"
@@ -88,6 +91,31 @@ func hooked(t *testing.T, e service.Engine, workers int, private bool, hooks ...
 	return log
 }
 
+// documented checks the body of a request against the OpenAPI document.
+func documented(t *testing.T, r received) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("api", "openapi.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Components struct {
+			Schemas struct{ Notice jsonschema.Schema }
+		}
+	}
+	var body any
+	if err := errors.Join(json.Unmarshal(data, &doc), json.Unmarshal([]byte(r.body), &body)); err != nil {
+		t.Fatal(err)
+	}
+	s, err := doc.Components.Schemas.Notice.Resolve(nil)
+	if err == nil {
+		err = s.Validate(body)
+	}
+	if err != nil {
+		t.Errorf("%s: %v", r.body, err)
+	}
+}
+
 // losing is an engine that fails to keep the first notice, as if the worker had died.
 type losing struct {
 	service.Engine
@@ -135,6 +163,7 @@ func TestWebhook(t *testing.T) {
 	if err := json.Unmarshal([]byte(first.body), &n); err != nil {
 		t.Fatal(err)
 	}
+	documented(t, first)
 	d := n.Data
 	if n.Type != service.EventQuestion || d.Session != "s" || d.Run != "in" || d.State != "parked" || len(d.Questions) != 1 || len(d.Questions[0].Choices) == 0 || d.Deadline.IsZero() {
 		t.Fatalf("notice %s", first.body)
@@ -142,6 +171,8 @@ func TestWebhook(t *testing.T) {
 	send(t, db, "s", service.Command{ID: "no", Command: host.Command{Type: "answer", Question: d.Questions[0].QID, Choice: core.ChoiceDeny}})
 	if done := <-got; !strings.Contains(done.body, `"type":"turn.done"`) || !strings.Contains(done.body, `"run":"no"`) || !strings.Contains(done.body, `"state":"idle"`) || done.id == first.id {
 		t.Errorf("notice %+v", done)
+	} else {
+		documented(t, done)
 	}
 	s, err := db.Get(t.Context(), tenant, "s")
 	if err != nil {
@@ -155,6 +186,8 @@ func TestWebhook(t *testing.T) {
 	for _, to := range []chan received{got, nothing} {
 		if gone := <-to; !strings.Contains(gone.body, `"type":"session.deleted"`) || !gone.signed {
 			t.Errorf("notice %+v", gone)
+		} else {
+			documented(t, gone)
 		}
 	}
 	if text := log(); strings.Contains(text, "private") || strings.Contains(text, secret) || !strings.Contains(text, "307") {

@@ -415,7 +415,7 @@ func life(t *testing.T, api client) {
 // sample is a body that a route takes.
 func sample(route string) any {
 	if strings.HasSuffix(route, "webhooks") {
-		return map[string]any{"url": "https://example.com/hook", "events": []string{service.EventTurn}}
+		return map[string]any{"url": "https://bot.invalid/hook", "events": []string{service.EventTurn}}
 	}
 	if strings.HasSuffix(route, "schedules") {
 		return map[string]any{"cron": "0 3 29 2 *", "content": text("Go.")}

@@ -133,7 +133,7 @@ func scheduled(t *testing.T, api client) {
 // hooked makes as many webhooks as are possible.
 func hooked(t *testing.T, api client) {
 	t.Helper()
-	in := map[string]any{"id": "bot", "url": "https://example.com/hook", "events": service.WebhookEvents()}
+	in := map[string]any{"id": "bot", "url": "https://bot.invalid/hook", "events": service.WebhookEvents()}
 	if made := api.want(201, "POST /v1/webhooks", "", "", in); !strings.HasPrefix(fmt.Sprint(made["secret"]), "whsec_") {
 		t.Errorf("made %v", made)
 	}
@@ -156,6 +156,9 @@ func hooked(t *testing.T, api client) {
 	list := api.want(200, "GET /v1/webhooks", "", "", nil)
 	if len(list["webhooks"].([]any)) != maxWebhooks-1 || strings.Contains(fmt.Sprint(list), "whsec_") {
 		t.Errorf("webhooks %v", list)
+	}
+	for _, h := range list["webhooks"].([]any) { // nothing is to be called
+		api.want(204, "DELETE /v1/webhooks/{id}", h.(map[string]any)["id"].(string), "", nil)
 	}
 	other := api
 	other.token = "other"

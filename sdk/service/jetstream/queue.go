@@ -44,13 +44,16 @@ func (d *DB) openQueue(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for what, consumer := range map[string]*jetstream.Consumer{"work": &d.work, "hook": &d.hooks} {
-		*consumer, err = work.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-			Durable: what + "ers", FilterSubject: name + ".*." + what + ".*",
+	for _, c := range []struct {
+		name, what string
+		consumer   *jetstream.Consumer
+	}{{"workers", "work", &d.work}, {"webhooks", "hook", &d.hooks}} {
+		*c.consumer, err = work.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+			Durable: c.name, FilterSubject: name + ".*." + c.what + ".*",
 			AckPolicy: jetstream.AckExplicitPolicy, AckWait: d.opts.Lease, MaxDeliver: -1, MaxAckPending: maxLeases, MaxWaiting: maxWaiting,
 		})
 		if err != nil {
-			return fmt.Errorf("consumer of stream %s-work: %w", name, err)
+			return fmt.Errorf("consumer %s of stream %s-work: %w", c.name, name, err)
 		}
 	}
 	return nil
