@@ -136,7 +136,7 @@ var importRules = map[string][]string{
 
 	"sdk/agent":             {"...", "!cmd/...", "!sdk/host/..."},
 	"sdk/host":              {"core", "core/changes", "core/event", "core/model", "core/store", "core/telemetry", "mcp", "sdk/agent"},
-	"sdk/service":           {"core", "core/event", "core/model", "sdk/agent", "sdk/host", "sdk/service/workspace"},
+	"sdk/service":           {"core", "core/event", "core/model", "core/proc/sandbox", "sdk/agent", "sdk/host", "sdk/service/workspace"},
 	"sdk/service/workspace": {"core/atomicfile", "core/snapshot", "core/store"},
 	"sdk/service/jetstream": {"core", "core/event", "core/store", "sdk/service"},
 	"sdk/service/api":       {"core", "core/event", "core/store", "sdk/host", "sdk/service", "sdk/service/workspace"},

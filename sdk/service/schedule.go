@@ -14,7 +14,6 @@ import (
 	"github.com/adhocore/gronx"
 	"github.com/google/uuid"
 
-	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/sdk/host"
 	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
@@ -28,9 +27,10 @@ type Schedule struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 	Spec      json.RawMessage   `json:"spec,omitempty"`
 	Workspace workspace.Spec    `json:"workspace,omitzero"`
-	Content   []host.Part       `json:"content"`        // of the first input
-	Next      time.Time         `json:"next"`           // when it is due
-	Last      string            `json:"last,omitempty"` // the session that it started last
+	Content   []host.Part       `json:"content"`         // of the first input
+	Next      time.Time         `json:"next"`            // when it is due
+	Last      string            `json:"last,omitempty"`  // the session that it started last
+	Error     string            `json:"error,omitempty"` // why it waits although it is due
 }
 
 const (
@@ -53,40 +53,14 @@ func (s Schedule) After(t time.Time) (time.Time, error) {
 
 // Schedules returns the schedules of a tenant.
 func Schedules(ctx context.Context, e Engine, tenant string) ([]Schedule, error) {
-	list, _, err := readSchedules(ctx, e, tenant)
+	list, _, err := readList[Schedule](ctx, e, tenant, schedules)
 	return list, err
-}
-
-func readSchedules(ctx context.Context, e Engine, tenant string) (list []Schedule, revision uint64, err error) {
-	data, revision, err := e.Value(ctx, tenant, schedules)
-	if err == nil && data != nil {
-		err = json.Unmarshal(data, &list)
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("schedules of %s: %w", tenant, err)
-	}
-	return list, revision, nil
 }
 
 // ChangeSchedules replaces the schedules of a tenant by what change makes of them. It is
 // called again if somebody else changed them meanwhile.
 func ChangeSchedules(ctx context.Context, e Engine, tenant string, change func([]Schedule) ([]Schedule, error)) error {
-	for {
-		list, revision, err := readSchedules(ctx, e, tenant)
-		if err != nil {
-			return err
-		}
-		if list, err = change(list); err != nil {
-			return err
-		}
-		data, err := json.Marshal(list)
-		if err != nil {
-			return err
-		}
-		if err = e.SetValue(ctx, tenant, schedules, data, revision); !errors.Is(err, core.ErrFenced) || ctx.Err() != nil {
-			return err
-		}
-	}
+	return changeList(ctx, e, tenant, schedules, change)
 }
 
 // fire starts the sessions that are due. All workers do it: the session of a schedule
@@ -121,6 +95,9 @@ func (w *Worker) startDue(ctx context.Context, now time.Time) error {
 // start starts the session of a schedule that is due.
 func (w *Worker) start(ctx context.Context, tenant string, due Schedule, now time.Time) error {
 	id := sessionAt(tenant, due)
+	if err := w.mayStart(ctx, tenant, id); err != nil {
+		return w.wait(ctx, tenant, due, err)
+	}
 	labels := map[string]string{"schedule": due.ID}
 	for k, v := range due.Labels {
 		labels[k] = v
@@ -144,7 +121,38 @@ func (w *Worker) start(ctx context.Context, tenant string, due Schedule, now tim
 		if err != nil {
 			return nil, err
 		}
-		list[i].Next, list[i].Last = next, id
+		list[i].Next, list[i].Last, list[i].Error = next, id, ""
+		return list, nil
+	})
+}
+
+// mayStart checks the quotas for a session that is not there yet.
+func (w *Worker) mayStart(ctx context.Context, tenant, id string) error {
+	if w.opts.Quotas.Of(tenant) == (Quota{}) {
+		return nil
+	}
+	_, err := w.opts.Engine.Get(ctx, tenant, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = w.opts.Quotas.Admit(ctx, tenant, true, true)
+	}
+	return err
+}
+
+// wait notes in a schedule which quota it waits for. Other errors are returned.
+func (w *Worker) wait(ctx context.Context, tenant string, due Schedule, why error) error {
+	var quota *QuotaError
+	switch {
+	case !errors.As(why, &quota):
+		return why
+	case due.Error == quota.Message:
+		return nil
+	}
+	return ChangeSchedules(ctx, w.opts.Engine, tenant, func(list []Schedule) ([]Schedule, error) {
+		for i, s := range list {
+			if s.ID == due.ID && s.Next.Equal(due.Next) {
+				list[i].Error = quota.Message
+			}
+		}
 		return list, nil
 	})
 }

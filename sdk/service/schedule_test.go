@@ -3,9 +3,13 @@ package service_test
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/sdk/agent"
 	"github.com/seed-009c0928/agent/sdk/host"
 	"github.com/seed-009c0928/agent/sdk/service"
@@ -55,5 +59,59 @@ func TestCron(t *testing.T) {
 		if want == "" && err == nil || want != "" && (err != nil || next.Format(time.RFC3339) != want) {
 			t.Errorf("%q: %v, %v", cron, next, err)
 		}
+	}
+}
+
+// TestScheduleQuota: a schedule that is due waits until the quota allows its session.
+func TestScheduleQuota(t *testing.T) {
+	db, _ := engine(t)
+	create(t, db, "other", core.Allow)
+	due := service.Schedule{ID: "nightly", Cron: "0 3 29 2 *", Content: []host.Part{{Type: "text", Text: "rounds=0"}}, Next: time.Now().Add(-time.Hour)}
+	err := service.ChangeSchedules(t.Context(), db, tenant, func([]service.Schedule) ([]service.Schedule, error) { return []service.Schedule{due}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func() (stop func()) {
+		w, err := service.NewWorker(service.WorkerOptions{
+			Engine: db, Open: with(t.TempDir(), coretest.Model()), Quotas: service.NewQuotas(db, map[string]service.Quota{"": {Sessions: 1}}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		var running sync.WaitGroup
+		running.Go(func() { w.Run(ctx) })
+		stop = func() { cancel(); running.Wait() }
+		t.Cleanup(stop)
+		return stop
+	}
+	when := func(ok func(service.Schedule) bool) service.Schedule {
+		t.Helper()
+		for {
+			list, err := service.Schedules(t.Context(), db, tenant)
+			if err != nil || len(list) != 1 {
+				t.Fatalf("%d schedules, %v", len(list), err)
+			}
+			if ok(list[0]) {
+				return list[0]
+			}
+		}
+	}
+	stop := run()
+	if s := when(func(s service.Schedule) bool { return s.Error != "" }); !strings.Contains(s.Error, "1 sessions") || !s.Next.Equal(due.Next) || s.Last != "" {
+		t.Errorf("schedule %+v", s)
+	}
+	stop()
+	if err := db.Delete(t.Context(), tenant, "other"); err != nil {
+		t.Fatal(err)
+	}
+	run()
+	s := when(func(s service.Schedule) bool { return s.Last != "" })
+	if s.Error != "" || !s.Next.After(time.Now()) {
+		t.Errorf("schedule %+v", s)
+	}
+	all, err := db.List(t.Context(), service.Filter{Tenant: tenant})
+	if err != nil || len(all) != 1 || all[0].ID != s.Last {
+		t.Errorf("sessions %+v, %v", all, err)
 	}
 }

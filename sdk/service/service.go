@@ -135,6 +135,8 @@ type Engine interface {
 	Remove(ctx context.Context, tenant, id string, number uint64) error
 	// Take waits for a session that has work and that no worker has.
 	Take(ctx context.Context) (Lease, error)
+	// TakeWebhook does so for webhooks, whose notices are kept as commands: see [IsWebhook].
+	TakeWebhook(ctx context.Context) (Lease, error)
 	// Wake gives sessions that have commands to workers, also when the process that was to
 	// do so died. Workers call it now and then.
 	Wake(ctx context.Context) error

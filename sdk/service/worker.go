@@ -31,6 +31,10 @@ type WorkerOptions struct {
 	// AnswerWithin is how long a session waits for the answers to its questions. Then they
 	// are denied, and it continues. 0 = 24 hours.
 	AnswerWithin time.Duration
+	// Quotas bound tenants: a schedule that is due waits until they allow its session.
+	Quotas *Quotas
+	// PrivateWebhooks lets webhooks reach this machine and private networks, also by http.
+	PrivateWebhooks bool
 }
 
 // Worker runs sessions that have work.
@@ -65,14 +69,22 @@ func (w *Worker) Run(ctx context.Context) {
 	work.Go(func() { w.wake(ctx) })
 	work.Go(func() { w.expire(ctx) })
 	work.Go(func() { w.fire(ctx) })
-	places := make(chan struct{}, w.opts.Places)
+	work.Go(func() { w.take(ctx, webhookPlaces, w.opts.Engine.TakeWebhook, "webhook", w.deliver) })
+	w.take(ctx, w.opts.Places, w.opts.Engine.Take, "session", w.commands)
+}
+
+// take runs what it takes, in a number of places, until ctx is done.
+func (w *Worker) take(ctx context.Context, n int, take func(context.Context) (Lease, error), what string, run func(context.Context, *holding) error) {
+	var work sync.WaitGroup
+	defer work.Wait()
+	places := make(chan struct{}, n)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case places <- struct{}{}:
 		}
-		lease, err := w.opts.Engine.Take(ctx)
+		lease, err := take(ctx)
 		if err != nil {
 			<-places
 			if ctx.Err() == nil {
@@ -83,7 +95,7 @@ func (w *Worker) Run(ctx context.Context) {
 		}
 		work.Go(func() {
 			defer func() { <-places }()
-			w.work(ctx, lease)
+			w.work(ctx, lease, what, run)
 		})
 	}
 }
@@ -106,31 +118,37 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// work runs a session as long as it has work.
-func (w *Worker) work(ctx context.Context, l Lease) {
+// work does what is to be done under a lease, and ends it.
+func (w *Worker) work(ctx context.Context, l Lease, what string, run func(context.Context, *holding) error) {
 	defer l.Close()
 	h := hold(ctx, l)
 	defer h.end()
 	tenant, id := l.Session()
-	t := &turn{worker: w, hold: h, tenant: tenant, id: id}
-	err := t.run(h.ctx)
+	err := run(h.ctx, h)
 	after := time.Duration(0)
 	switch {
 	case !h.held(), errors.Is(err, core.ErrFenced): // it is another worker's, who alone may end the lease
-		w.opts.Logger.WarnContext(ctx, "another worker has taken over the session", "session", id, "tenant", tenant)
+		w.opts.Logger.WarnContext(ctx, "another worker has taken over the "+what, what, id, "tenant", tenant)
 		return
 	case err == nil:
 		if err = l.Done(context.WithoutCancel(ctx)); err != nil {
-			w.opts.Logger.WarnContext(ctx, "the lease cannot be ended", "session", id, "tenant", tenant, "error", err)
+			w.opts.Logger.WarnContext(ctx, "the lease cannot be ended", what, id, "tenant", tenant, "error", err)
 		}
 		return
 	case ctx.Err() == nil:
 		after = failedPause << min(l.Tries(), maxDoubled)
-		w.opts.Logger.WarnContext(ctx, "the session is tried again", "session", id, "tenant", tenant, "error", err)
+		w.opts.Logger.WarnContext(ctx, "the "+what+" is tried again", what, id, "tenant", tenant, "error", err)
 	}
 	if err := l.Release(context.WithoutCancel(ctx), after); err != nil {
-		w.opts.Logger.WarnContext(ctx, "the lease cannot be released", "session", id, "tenant", tenant, "error", err)
+		w.opts.Logger.WarnContext(ctx, "the lease cannot be released", what, id, "tenant", tenant, "error", err)
 	}
+}
+
+// commands carries out the commands of a session.
+func (w *Worker) commands(ctx context.Context, h *holding) error {
+	t := &turn{worker: w, hold: h}
+	t.tenant, t.id = h.lease.Session()
+	return t.run(ctx)
 }
 
 // turn is the work on a session under one lease.
@@ -171,6 +189,9 @@ func (t *turn) command(ctx context.Context, c Command, behind []Command) error {
 		return err
 	}
 	err := t.carryOut(ctx, c, behind)
+	if err == nil {
+		err = t.tell(ctx, c)
+	}
 	if err != nil {
 		err = errors.Join(err, t.note(err))
 	}

@@ -345,7 +345,7 @@ func (p *proxy) check(ctx context.Context, host string, port uint16) ([]netip.Ad
 	var addrs []netip.Addr
 	for _, addr := range found {
 		addr = addr.Unmap().WithZone("")
-		if public(addr) || p.lists(addr, port) || addr.IsLoopback() && name == "localhost" {
+		if Public(addr) || p.lists(addr, port) || addr.IsLoopback() && name == "localhost" {
 			addrs = append(addrs, addr)
 		}
 	}
@@ -382,8 +382,10 @@ var special = [...]netip.Prefix{
 	netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("fec0::/10"),
 }
 
-// public reports whether an address is public.
-func public(addr netip.Addr) bool {
+// Public reports whether an address is on the internet, and neither on this machine nor in
+// a private network.
+func Public(addr netip.Addr) bool {
+	addr = addr.Unmap().WithZone("")
 	if !addr.IsGlobalUnicast() || addr.IsPrivate() {
 		return false
 	}

@@ -197,7 +197,7 @@ func TestPublic(t *testing.T) {
 		"0.0.0.0": false, "224.0.0.1": false, "255.255.255.255": false, "198.18.0.1": false, "240.0.0.1": false,
 		"::1": false, "::": false, "fe80::1": false, "fd00::1": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false, "ff02::1": false,
 	} {
-		if got := public(netip.MustParseAddr(addr)); got != want {
+		if got := Public(netip.MustParseAddr(addr)); got != want {
 			t.Errorf("%s: %v, want %v", addr, got, want)
 		}
 	}

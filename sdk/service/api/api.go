@@ -57,15 +57,18 @@ type Options struct {
 	// Hosts are the names under which the API is reached, without ports. Requests for
 	// others are refused; those for localhost and addresses of loopback never are.
 	Hosts []string
-	// Quotas bound tenants, by their names; "" is for those without a line.
-	Quotas map[string]Quota
+	// Quotas bound tenants; give them to the workers, too, for their schedules.
+	Quotas *service.Quotas
 	// Audit gets a line of JSON for each request that changes something, and for each
 	// that was refused for its token, host or origin. Nil writes none.
 	Audit io.Writer
 	// Workspaces has the directories of sessions; without it, none can have one.
 	Workspaces *workspace.Root
 	// Check says what is wrong with a new session, such as its Spec; nil takes all.
-	Check  func(service.Session) error
+	Check func(service.Session) error
+	// PrivateWebhooks is what workers have: see [service.WorkerOptions].
+	PrivateWebhooks bool
+
 	Logger *slog.Logger // nil discards
 }
 
@@ -79,8 +82,7 @@ type API struct {
 	mux     *http.ServeMux
 	answers answers
 
-	mu     sync.Mutex
-	counts map[string]*counted // by tenant
+	mu sync.Mutex // of the audit log
 }
 
 // New returns the API of an engine.
@@ -92,7 +94,7 @@ func New(o Options) (*API, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	a := &API{
-		opts: o, mux: http.NewServeMux(), counts: map[string]*counted{},
+		opts: o, mux: http.NewServeMux(),
 		answers: answers{count: map[answered]int{}, took: map[string]time.Duration{}},
 	}
 	if err := a.SetTokens(o.Tokens); err != nil {
@@ -156,9 +158,13 @@ func (a *API) check(w http.ResponseWriter, req *http.Request, scope Scope) (Toke
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return Token{}, &failure{http.StatusUnauthorized, "unauthorized", "send a token of the service: Authorization: Bearer TOKEN"}
 	case !slices.Contains(t.Scopes, scope):
-		return t, &failure{http.StatusForbidden, "forbidden", fmt.Sprintf("the token lacks the scope %s", scope)}
+		return t, lacks(scope)
 	}
 	return t, nil
+}
+
+func lacks(scope Scope) error {
+	return &failure{http.StatusForbidden, "forbidden", fmt.Sprintf("the token lacks the scope %s", scope)}
 }
 
 // guard refuses what a page of another site may have sent.
@@ -203,6 +209,9 @@ func (a *API) routes() map[string]route {
 		"POST /v1/schedules":                    {ScopeRun, a.schedule},
 		"GET /v1/schedules":                     {ScopeRead, a.schedules},
 		"DELETE /v1/schedules/{id}":             {ScopeRun, a.unschedule},
+		"POST /v1/webhooks":                     {ScopeRun, a.hook},
+		"GET /v1/webhooks":                      {ScopeRead, a.hooks},
+		"DELETE /v1/webhooks/{id}":              {ScopeRun, a.unhook},
 		"POST /v1/sessions":                     {ScopeRun, a.create},
 		"GET /v1/sessions":                      {ScopeRead, a.list},
 		"GET /v1/sessions/{id}":                 {ScopeRead, a.get},
@@ -237,12 +246,15 @@ func (a *API) fail(w http.ResponseWriter, req *http.Request, err error) {
 	var command *host.Error
 	var long *http.MaxBytesError
 	var refused *workspace.RefusedError
+	var quota *service.QuotaError
 	switch {
 	case errors.As(err, &f):
 	case errors.As(err, &command):
 		f = &failure{http.StatusBadRequest, "invalid", command.Message}
 	case errors.As(err, &long):
 		f = &failure{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is longer than %d bytes", long.Limit)}
+	case errors.As(err, &quota):
+		f = &failure{http.StatusTooManyRequests, "quota", quota.Message}
 	case errors.As(err, &refused):
 		f = &failure{http.StatusBadRequest, "invalid", refused.Message}
 	case errors.Is(err, fs.ErrNotExist):

@@ -238,12 +238,15 @@ func resultOf(run string) func(event.Event) bool {
 }
 
 // serve serves the API of an engine with tokens of all scopes, "all" and "other" of
-// another tenant, and of none, "none".
+// another tenant, of one, "runs", and of none, "none".
 func serve(t *testing.T, c *contract, e service.Engine, places *workspace.Root, more ...func(*Options)) client {
 	t.Helper()
 	scopes := []Scope{ScopeRead, ScopeRun, ScopeAnswer, ScopeAdmin}
 	o := Options{Engine: e, Workspaces: places, Hosts: []string{"agents.example"}, Tokens: []Token{
-		{Hash: Hash("all"), Tenant: "acme", Scopes: scopes, Name: "bot"}, {Hash: Hash("other"), Tenant: "globex", Scopes: scopes}, {Hash: Hash("none"), Tenant: "acme"},
+		{Hash: Hash("all"), Tenant: "acme", Scopes: scopes, Name: "bot"},
+		{Hash: Hash("other"), Tenant: "globex", Scopes: scopes},
+		{Hash: Hash("none"), Tenant: "acme"},
+		{Hash: Hash("runs"), Tenant: "acme", Scopes: []Scope{ScopeRun}},
 	}}
 	for _, set := range more {
 		set(&o)
@@ -321,6 +324,7 @@ func TestAPI(t *testing.T) {
 	refusals(t, api)
 	elsewhere(t, e, api, filepath.Join(dir, "sessions", "acme", "w", "work"))
 	scheduled(t, api)
+	hooked(t, api)
 	quotas(t, c, e)
 	broken := serve(t, c, failing{e}, places)
 	broken.want(503, "GET /readyz", "", "", nil)
@@ -410,6 +414,9 @@ func life(t *testing.T, api client) {
 
 // sample is a body that a route takes.
 func sample(route string) any {
+	if strings.HasSuffix(route, "webhooks") {
+		return map[string]any{"url": "https://bot.invalid/hook", "events": []string{service.EventTurn}}
+	}
 	if strings.HasSuffix(route, "schedules") {
 		return map[string]any{"cron": "0 3 29 2 *", "content": text("Go.")}
 	}
@@ -459,7 +466,9 @@ func refusals(t *testing.T, api client) {
 		api.want(400, "GET /v1/questions", "", q, nil)
 	}
 	api.want(400, "GET /v1/sessions/{id}/events", "s", "?cursor=x", nil)
-	api.want(400, "POST /v1/sessions", "", "", map[string]any{"id": "a b"})
+	for _, id := range []string{"a b", "webhook-1"} {
+		api.want(400, "POST /v1/sessions", "", "", map[string]any{"id": id})
+	}
 	api.want(400, "POST /v1/sessions/{id}/commands", "s", "", map[string]any{"type": "answer"})
 }
 

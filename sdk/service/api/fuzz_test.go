@@ -35,6 +35,8 @@ func FuzzAPI(f *testing.F) {
 		{"GET", "/v1/usage", "", ""},
 		{"POST", "/v1/schedules", "", `{"id":"n","cron":"*/5 0 * 1,2 1-5","content":[{"type":"text","text":"Go."}]}`},
 		{"DELETE", "/v1/schedules/n", "", ""},
+		{"POST", "/v1/webhooks", "", `{"id":"h","url":"https://example.com/x","events":["turn.done"]}`},
+		{"DELETE", "/v1/webhooks/h", "", ""},
 		{"GET", "/metrics", "", ""},
 		{"GET", "/readyz", "", ""},
 		{"DELETE", "/v1/sessions/other", "", ""},
@@ -46,7 +48,7 @@ func FuzzAPI(f *testing.F) {
 	e := engine(f)
 	places, _ := places(f)
 	a, err := New(Options{
-		Engine: e, Workspaces: places, Quotas: map[string]Quota{"": {Sessions: 1000}},
+		Engine: e, Workspaces: places, Quotas: service.NewQuotas(e, map[string]service.Quota{"": {Sessions: 1000}}),
 		Tokens: []Token{{Hash: Hash("all"), Tenant: "acme", Scopes: []Scope{ScopeRead, ScopeRun, ScopeAnswer, ScopeAdmin}}},
 	})
 	if err != nil {

@@ -65,12 +65,12 @@ func (a *API) metrics(w http.ResponseWriter, req *http.Request, _ Token) error {
 		return err
 	}
 	day := service.Day(time.Now())
-	tenants := map[string]*usage{}
+	tenants := map[string]*service.Load{}
 	for _, s := range list {
 		if tenants[s.Tenant] == nil {
-			tenants[s.Tenant] = &usage{Day: day, States: map[service.State]int{}}
+			tenants[s.Tenant] = &service.Load{Day: day, States: map[service.State]int{}}
 		}
-		tenants[s.Tenant].add(s)
+		tenants[s.Tenant].Add(s)
 	}
 	var b bytes.Buffer
 	names := slices.Sorted(maps.Keys(tenants))
@@ -82,11 +82,11 @@ func (a *API) metrics(w http.ResponseWriter, req *http.Request, _ Token) error {
 	}
 	for _, m := range []struct {
 		name, help string
-		value      func(u *usage) float64
+		value      func(u *service.Load) float64
 	}{
-		{"agent_open_questions", "questions that wait for an answer", func(u *usage) float64 { return float64(u.questions) }},
-		{"agent_tokens_today", "tokens used on this day of UTC by the sessions that are kept", func(u *usage) float64 { return float64(u.Used.Tokens.Total()) }},
-		{"agent_cost_usd_today", "cost of this day of UTC of the sessions that are kept, as far as it is known", func(u *usage) float64 { return u.Used.CostUSD }},
+		{"agent_open_questions", "questions that wait for an answer", func(u *service.Load) float64 { return float64(u.Questions) }},
+		{"agent_tokens_today", "tokens used on this day of UTC by the sessions that are kept", func(u *service.Load) float64 { return float64(u.Used.Tokens.Total()) }},
+		{"agent_cost_usd_today", "cost of this day of UTC of the sessions that are kept, as far as it is known", func(u *service.Load) float64 { return u.Used.CostUSD }},
 	} {
 		head(&b, m.name, "gauge", m.help)
 		for _, name := range names {

@@ -22,8 +22,8 @@ func (a *API) schedule(w http.ResponseWriter, req *http.Request, t Token) error 
 	if err := read(w, req, &s); err != nil {
 		return err
 	}
-	if !s.Next.IsZero() || s.Last != "" {
-		return invalid("leave out next and last: the service sets them")
+	if !s.Next.IsZero() || s.Last != "" || s.Error != "" {
+		return invalid("leave out next, last and error: the service sets them")
 	}
 	s.ID = cmp.Or(s.ID, uuid.NewString())
 	if err := store.CheckID(s.ID); err != nil {

@@ -80,6 +80,9 @@ func (a *API) create(w http.ResponseWriter, req *http.Request, t Token) error {
 	if err := store.CheckID(n.ID); err != nil {
 		return err
 	}
+	if service.IsWebhook(n.ID) {
+		return invalid("id is %.40q: that of a session does not begin like that of a webhook", n.ID)
+	}
 	if err := a.checkWorkspace(n.Workspace); err != nil {
 		return err
 	}
@@ -99,7 +102,7 @@ func (a *API) create(w http.ResponseWriter, req *http.Request, t Token) error {
 			return invalid("%v", err)
 		}
 	}
-	if err := a.admit(req.Context(), t.Tenant, true, len(n.Content) > 0); err != nil {
+	if err := a.opts.Quotas.Admit(req.Context(), t.Tenant, true, len(n.Content) > 0); err != nil {
 		return err
 	}
 	if err := a.opts.Engine.Create(req.Context(), s); err != nil {
@@ -162,7 +165,7 @@ func (a *API) remove(w http.ResponseWriter, req *http.Request, t Token) error {
 	if err != nil {
 		return err
 	}
-	if err := a.remember(req.Context(), s); err != nil {
+	if err := service.Deleting(req.Context(), a.opts.Engine, s); err != nil {
 		return err
 	}
 	if err := a.opts.Engine.Delete(req.Context(), t.Tenant, id); err != nil {
@@ -189,7 +192,7 @@ func (a *API) command(w http.ResponseWriter, req *http.Request, t Token) error {
 		return err
 	}
 	if c.Type != "cancel" {
-		if err := a.admit(req.Context(), t.Tenant, false, true); err != nil {
+		if err := a.opts.Quotas.Admit(req.Context(), t.Tenant, false, true); err != nil {
 			return err
 		}
 	}

@@ -65,8 +65,8 @@ func quotas(t *testing.T, c *contract, e service.Engine) {
 	t.Helper()
 	in := map[string]any{"content": text("Go.")}
 	more := map[string]any{"type": "input", "content": text("Go.")}
-	for _, q := range []Quota{{Tokens: 1}, {Sessions: 1}, {Sessions: 100, Running: 1}} {
-		api := serve(t, c, e, nil, func(o *Options) { o.Quotas = map[string]Quota{"acme": q} })
+	for _, q := range []service.Quota{{Tokens: 1}, {Sessions: 1}, {Sessions: 100, Running: 1}} {
+		api := serve(t, c, e, nil, func(o *Options) { o.Quotas = service.NewQuotas(e, map[string]service.Quota{"acme": q}) })
 		switch {
 		case q.Tokens > 0: // used up
 			api.want(429, "POST /v1/sessions", "", "", in)
@@ -126,6 +126,43 @@ func scheduled(t *testing.T, api client) {
 	other := api
 	other.token = "other"
 	if list := other.want(200, "GET /v1/schedules", "", "", nil); len(list["schedules"].([]any)) != 0 {
+		t.Errorf("another tenant has %v", list)
+	}
+}
+
+// hooked makes as many webhooks as are possible.
+func hooked(t *testing.T, api client) {
+	t.Helper()
+	in := map[string]any{"id": "bot", "url": "https://bot.invalid/hook", "events": service.WebhookEvents()}
+	if made := api.want(201, "POST /v1/webhooks", "", "", in); !strings.HasPrefix(fmt.Sprint(made["secret"]), "whsec_") {
+		t.Errorf("made %v", made)
+	}
+	api.want(409, "POST /v1/webhooks", "", "", in)
+	for key, value := range map[string]any{"url": "https://127.0.0.1/", "events": []string{"other"}, "id": strings.Repeat("x", 125), "secret": "mine"} {
+		wrong := maps.Clone(in)
+		wrong[key] = value
+		api.want(400, "POST /v1/webhooks", "", "", wrong)
+	}
+	runs := api
+	runs.token = "runs"
+	delete(in, "id")
+	runs.want(403, "POST /v1/webhooks", "", "", in)
+	for range maxWebhooks - 1 {
+		api.want(201, "POST /v1/webhooks", "", "", in)
+	}
+	api.want(429, "POST /v1/webhooks", "", "", in)
+	api.want(204, "DELETE /v1/webhooks/{id}", "bot", "", nil)
+	api.want(404, "DELETE /v1/webhooks/{id}", "bot", "", nil)
+	list := api.want(200, "GET /v1/webhooks", "", "", nil)
+	if len(list["webhooks"].([]any)) != maxWebhooks-1 || strings.Contains(fmt.Sprint(list), "whsec_") {
+		t.Errorf("webhooks %v", list)
+	}
+	for _, h := range list["webhooks"].([]any) { // nothing is to be called
+		api.want(204, "DELETE /v1/webhooks/{id}", h.(map[string]any)["id"].(string), "", nil)
+	}
+	other := api
+	other.token = "other"
+	if list := other.want(200, "GET /v1/webhooks", "", "", nil); len(list["webhooks"].([]any)) != 0 {
 		t.Errorf("another tenant has %v", list)
 	}
 }

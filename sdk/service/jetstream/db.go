@@ -37,6 +37,7 @@ type DB struct {
 	values  jetstream.KeyValue // of tenants
 	inbox   jetstream.Stream   // the commands, which say what sessions have work
 	work    jetstream.Consumer // of one item for each session that has work
+	hooks   jetstream.Consumer // the same for webhooks
 }
 
 var _ service.Engine = (*DB)(nil)

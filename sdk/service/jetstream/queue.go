@@ -38,20 +38,33 @@ func (d *DB) openQueue(ctx context.Context) (err error) {
 		return err
 	}
 	work, err := d.openStream(ctx, jetstream.StreamConfig{
-		Name: name + "-work", Subjects: []string{name + ".*.work.*"}, Retention: jetstream.WorkQueuePolicy,
+		Name: name + "-work", Subjects: []string{name + ".*.work.*", name + ".*.hook.*"}, Retention: jetstream.WorkQueuePolicy,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
 	})
 	if err != nil {
 		return err
 	}
-	d.work, err = work.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: "workers", AckPolicy: jetstream.AckExplicitPolicy, AckWait: d.opts.Lease, MaxDeliver: -1,
-		MaxAckPending: maxLeases, MaxWaiting: maxWaiting,
-	})
-	if err != nil {
-		return fmt.Errorf("consumer of stream %s-work: %w", name, err)
+	for _, c := range []struct {
+		name, what string
+		consumer   *jetstream.Consumer
+	}{{"workers", "work", &d.work}, {"webhooks", "hook", &d.hooks}} {
+		*c.consumer, err = work.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+			Durable: c.name, FilterSubject: name + ".*." + c.what + ".*",
+			AckPolicy: jetstream.AckExplicitPolicy, AckWait: d.opts.Lease, MaxDeliver: -1, MaxAckPending: maxLeases, MaxWaiting: maxWaiting,
+		})
+		if err != nil {
+			return fmt.Errorf("consumer %s of stream %s-work: %w", c.name, name, err)
+		}
 	}
 	return nil
+}
+
+// item is the subject of the item of work for a session or a webhook.
+func (d *DB) item(s session) string {
+	if service.IsWebhook(s.id) {
+		return d.subjectOf(s, "hook")
+	}
+	return d.subjectOf(s, "work")
 }
 
 // Send implements [service.Engine].
@@ -73,7 +86,7 @@ func (d *DB) Send(ctx context.Context, tenant, id string, c service.Command) err
 	if _, err := d.js.Publish(ctx, d.subjectOf(s, "inbox"), data, jetstream.WithMsgID(s.String()+"/"+c.ID)); err != nil {
 		return fmt.Errorf("session %s: send command %s: %w", s, c.ID, err)
 	}
-	return d.enqueue(ctx, d.subjectOf(s, "work"))
+	return d.enqueue(ctx, d.item(s))
 }
 
 // enqueue adds an item of work, unless the session has one.
@@ -130,7 +143,7 @@ func (d *DB) Wake(ctx context.Context) error {
 		return fmt.Errorf("sessions that have commands: %w", err)
 	}
 	for subject := range info.State.Subjects {
-		if err := d.enqueue(ctx, strings.Replace(subject, ".inbox.", ".work.", 1)); err != nil {
+		if err := d.enqueue(ctx, d.item(sessionOf(subject))); err != nil {
 			return err
 		}
 	}
@@ -138,12 +151,17 @@ func (d *DB) Wake(ctx context.Context) error {
 }
 
 // Take implements [service.Engine].
-func (d *DB) Take(ctx context.Context) (service.Lease, error) {
+func (d *DB) Take(ctx context.Context) (service.Lease, error) { return d.take(ctx, d.work) }
+
+// TakeWebhook implements [service.Engine].
+func (d *DB) TakeWebhook(ctx context.Context) (service.Lease, error) { return d.take(ctx, d.hooks) }
+
+func (d *DB) take(ctx context.Context, from jetstream.Consumer) (service.Lease, error) {
 	for {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		batch, err := d.work.Fetch(1, jetstream.FetchMaxWait(takePatience))
+		batch, err := from.Fetch(1, jetstream.FetchMaxWait(takePatience))
 		if err != nil {
 			return nil, fmt.Errorf("take work: %w", err)
 		}
@@ -171,14 +189,20 @@ type lease struct {
 	close   func()
 }
 
+// sessionOf returns the session of a subject of an item or a command: name, tenant, what,
+// session.
+func sessionOf(subject string) session {
+	token := strings.Split(subject, ".")
+	return session{token[1], token[3]}
+}
+
 // lease returns the lease of an item's session, from now on.
 func (d *DB) lease(ctx context.Context, m jetstream.Msg) (service.Lease, error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return nil, err
 	}
-	token := strings.Split(m.Subject(), ".") // name, tenant, "work", session
-	l := &lease{db: d, session: session{token[1], token[3]}, item: m, tries: int(meta.NumDelivered) - 1, sent: make(chan struct{}, 1)}
+	l := &lease{db: d, session: sessionOf(m.Subject()), item: m, tries: int(meta.NumDelivered) - 1, sent: make(chan struct{}, 1)}
 	sub, err := d.nc.Subscribe(d.subjectOf(l.session, "inbox"), func(*nats.Msg) {
 		select {
 		case l.sent <- struct{}{}:
@@ -228,7 +252,7 @@ func (l *lease) Done(ctx context.Context) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	return l.db.enqueue(ctx, l.db.subjectOf(l.session, "work"))
+	return l.db.enqueue(ctx, l.db.item(l.session))
 }
 
 // Release implements [service.Lease].

@@ -99,6 +99,8 @@ type record struct {
 	album *album // nil shows no images
 	page  int    // to keep; 0 keeps all
 	name  string // prefix of anchors
+	// reopened is a session that is closed and resumed for each input: that is not shown.
+	reopened bool
 
 	About    store.Summary
 	Provider string
@@ -233,8 +235,9 @@ func (r *record) anchor(id string) string {
 }
 
 func (r *record) start(e event.Event, b event.SessionStart) {
+	same := b.Provider == r.Provider && b.Model == r.Model
 	r.Provider, r.Model, r.Agent = cmp.Or(b.Provider, r.Provider), cmp.Or(b.Model, r.Model), cmp.Or(b.Agent, r.Agent)
-	if b.Resumed {
+	if b.Resumed && !(r.reopened && same) {
 		r.item(e, item{Kind: "note", Text: "Resumed with " + modelName(b.Provider, b.Model)})
 	}
 }
@@ -437,7 +440,9 @@ func (r *record) other(e event.Event) {
 		r.item(e, item{Kind: "note", Text: "Setting changed: " + b.Setting + " = " + b.Value})
 		return
 	case event.SessionEnd:
-		r.item(e, item{Kind: "note", Text: "Session ended: " + b.Reason})
+		if !r.reopened || b.Reason != "closed" {
+			r.item(e, item{Kind: "note", Text: "Session ended: " + b.Reason})
+		}
 		return
 	case event.Host:
 		r.item(e, item{Kind: "unknown", Heading: "Event of the host: " + b.Name, Text: string(b.Data)})

@@ -79,6 +79,7 @@ func (s Service) follow(w http.ResponseWriter, req *http.Request, t api.Token) e
 	f := &follower{Service: s, session: about, page: page}
 	f.stream = stream{pages: pages{printer: s.printer}, w: w, page: page}
 	f.record = newRecord(store.Summary{ID: about.ID, Time: about.Created, Cwd: workspaceOf(about)}, s.Price, page)
+	f.record.reopened = true
 	f.record.album = &album{func(hash string) ([]byte, error) { return f.image(req.Context(), hash) }, maxPictures}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")

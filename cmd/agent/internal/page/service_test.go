@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"net/http"
@@ -136,6 +137,39 @@ func TestServicePage(t *testing.T) {
 		t.Error("the token is kept")
 	}
 	noProblems(t, tab)
+}
+
+// TestServicePageInputs: that a session is closed between inputs is not shown.
+func TestServicePageInputs(t *testing.T) {
+	address := serviceWith(t, coretest.Model(coretest.Say("First answer."), coretest.Say("Second answer.")))
+	call := func(method, path, body string) string {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, address+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer secret-token")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text := ""
+		for lines := bufio.NewReader(res.Body); ; {
+			line, err := lines.ReadString('\n')
+			if text += line; err != nil || strings.Contains(text, "Second answer.") {
+				return text
+			}
+		}
+	}
+	call("POST", "v1/sessions", `{"id":"s","content":[{"type":"text","text":"Go."}]}`)
+	for !strings.Contains(call("GET", "v1/sessions/s", ""), `"state":"idle"`) {
+	}
+	call("POST", "v1/sessions/s/commands", `{"type":"input","content":[{"type":"text","text":"On."}]}`)
+	shown := call("GET", "page/sessions/s", "")
+	if !strings.Contains(shown, "Second answer.") || strings.Contains(shown, "Session ended") || strings.Contains(shown, "Resumed with") {
+		t.Errorf("the page shows %s", shown)
+	}
 }
 
 // TestServicePageRefusals: the page is served to anybody, a session only with a token, and

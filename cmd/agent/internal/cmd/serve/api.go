@@ -129,7 +129,9 @@ func (o *options) handler(m *machine, list tokenList, log *slog.Logger) (h http.
 	tokens, err := list.tokens()
 	if err == nil {
 		var a *api.API
-		a, err = api.New(api.Options{Engine: m.db, Tokens: tokens, Hosts: o.api.names(), Check: o.checkSpec, Audit: audit, Workspaces: m.root, Logger: log})
+		a, err = api.New(api.Options{
+			Engine: m.db, Tokens: tokens, Hosts: o.api.names(), Check: o.checkSpec, Audit: audit, Workspaces: m.root, PrivateWebhooks: o.work.nearHooks, Logger: log,
+		})
 		h = &reloading{list: list, log: log, api: a, Handler: page.NewService(page.Service{Engine: m.db, API: a, Price: o.price})}
 	}
 	if err != nil {

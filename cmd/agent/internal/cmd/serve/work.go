@@ -31,6 +31,7 @@ type workOptions struct {
 	places      int
 	most        string // permission mode
 	noSandbox   bool
+	nearHooks   bool
 }
 
 func (o *workOptions) register(f *pflag.FlagSet) {
@@ -42,6 +43,7 @@ func (o *workOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.replicas, "replicas", 0, "with --nats: keep each record on `N` servers, an odd number (default 1)")
 	f.IntVar(&o.places, "sessions", 8, "run up to `N` sessions at the same time")
 	f.StringVar(&o.most, "max-permission-mode", string(permissions.ModeWorkspace), "refuse sessions with a permission `MODE` that allows more")
+	f.BoolVar(&o.nearHooks, "private-webhooks", false, "let webhooks reach this machine and private networks, also by http")
 	f.BoolVar(&o.noSandbox, "no-sandbox", false, "run commands of sessions without the sandbox if the settings say so, or if it does not work here")
 }
 
@@ -113,7 +115,9 @@ func (o *options) open(ctx context.Context, log *slog.Logger) (*machine, error) 
 		m.root, err = workspace.Open(workspace.Options{Dir: o.work.dirs, Allow: o.work.allowed})
 	}
 	if err == nil {
-		m.worker, err = service.NewWorker(service.WorkerOptions{Engine: m.db, Open: o.openSession, Places: o.work.places, Workspaces: m.root, Logger: log})
+		m.worker, err = service.NewWorker(service.WorkerOptions{
+			Engine: m.db, Open: o.openSession, Places: o.work.places, Workspaces: m.root, PrivateWebhooks: o.work.nearHooks, Logger: log,
+		})
 	}
 	if err != nil {
 		m.close()
