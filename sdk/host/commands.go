@@ -180,8 +180,10 @@ func (s *Session) end(release func() error) error {
 		return nil
 	}
 	s.closed = true
+	s.host.closing.Add(1) // before another caller finds it closed: Host.Close waits for the end
 	s.mu.Unlock()
-	defer s.host.forget(s.ID())()
+	defer s.host.closing.Done()
+	s.host.forget(s.ID())
 	err := release()
 	s.wg.Wait()
 	if s.opened.Close != nil {

@@ -151,13 +151,11 @@ func (h *Host) Close() error {
 	return errors.Join(errs...)
 }
 
-// forget removes a session that is closing, and returns what to call at the end.
-func (h *Host) forget(id string) (done func()) {
-	h.closing.Add(1)
+// forget removes a session that is closing.
+func (h *Host) forget(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.sessions, id)
-	return h.closing.Done
 }
 
 // asker keeps the questions of a session until a driver answers.

@@ -222,7 +222,7 @@ func TestChildResize(t *testing.T) {
 		p.wait("half of the answer")
 	}
 	p.send(keyCtrlC)
-	p.wait("cancelled: interrupted by Ctrl-C")
+	p.wait("cancelled:") // the rest may be wrapped, if it is written before the last resize
 	p.send(keyCtrlD)
 	p.wait("end quit <nil>")
 	p.sameModes(t)
