@@ -36,7 +36,7 @@ func ParseHooks(src hooks.Source, data []byte) ([]hooks.Definition, []hooks.Prob
 	return defs, slices.Concat(problems, more, misspelt(defs)), err
 }
 
-// misspelt finds rules of "if" whose tool looks like one of Claude Code's and is none. They
+// misspelt finds rules of "if" that name an unknown tool in the style of Claude Code. They
 // are valid, as plugins name their tools as they like, but match nothing. Tools here have
 // names in lower case.
 func misspelt(defs []hooks.Definition) (problems []hooks.Problem) {

@@ -134,7 +134,7 @@ func TestHookAllows(t *testing.T) {
 		{"no request for a secret", request, nil, "read_file", args{"file_path": ".env"}, false, ""},
 		{"not what is protected", allow, nil, "write_file", args{"file_path": ".git/config", "content": "x"}, false, "protected"},
 		{"asks about what is allowed", ask, nil, "read_file", args{"file_path": "b"}, false, "look"},
-		{"denies what would be asked", refuse, nil, "write_file", args{"file_path": "a", "content": "x"}, false, "never"},
+		{"denies a call that would ask", refuse, nil, "write_file", args{"file_path": "a", "content": "x"}, false, "never"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

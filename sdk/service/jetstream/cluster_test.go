@@ -18,7 +18,7 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 )
 
-// node is a server of a cluster, in a process of its own.
+// node is a server of a cluster, in a separate process.
 type node struct {
 	options ServeOptions
 	command *exec.Cmd
@@ -83,7 +83,7 @@ func ports(t *testing.T, n int) []int {
 
 // TestCluster kills servers of a cluster of three while a session is written: the
 // stream's leader, then another. What was acknowledged stays, once, and the writer
-// goes on.
+// continues.
 func TestCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts three servers and kills them")

@@ -187,7 +187,7 @@ func (j *sessionLog) settle(ctx context.Context, hash []byte) (uint64, error) {
 	return 0, core.ErrFenced
 }
 
-// head is the newest record of a session, the zero value if there is none.
+// head is the newest record of a session, the zero value before the first one.
 type head struct {
 	seq    uint64
 	writer string

@@ -103,7 +103,7 @@ func (c Code) Export(w io.Writer) error {
 	return err
 }
 
-// NewCodeServer returns a server for the page of some code, which is read anew for each
+// NewCodeServer returns a server for the page of some code, which is read again for each
 // request, with a new random token.
 func NewCodeServer(read func(ctx context.Context) (Code, error)) *Server {
 	return &Server{token: rand.Text(), script: codeScript, routes: func(mux *http.ServeMux, base string) {

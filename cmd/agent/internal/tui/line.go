@@ -184,7 +184,16 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	}
 	next = l
 	defer l.recovered(&cmd)
-	urgent := false
+	cmd, urgent := l.take(msg)
+	if l.quitting || l.screen.err != nil {
+		l.draw()
+		return l, tea.Quit
+	}
+	return l, tea.Batch(cmd, l.show(urgent), l.tick())
+}
+
+// take changes the state as a message says. What is urgent is drawn immediately.
+func (l *lineScreen) take(msg tea.Msg) (cmd tea.Cmd, urgent bool) {
 	switch m := msg.(type) {
 	case tea.KeyPressMsg:
 		urgent = true
@@ -235,11 +244,7 @@ func (l *lineScreen) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		l.handle(msg)
 		l.syncDialog()
 	}
-	if l.quitting || l.screen.err != nil {
-		l.draw()
-		return l, tea.Quit
-	}
-	return l, tea.Batch(cmd, l.show(urgent), l.tick())
+	return cmd, urgent
 }
 
 // sized takes the size of the terminal, which the pager has until it is closed.

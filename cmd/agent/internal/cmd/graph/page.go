@@ -59,7 +59,7 @@ func code(x *graph.Index, chosen []string) (page.Code, error) {
 	return c, err
 }
 
-// serve serves the page until Ctrl-C. The code is read anew whenever it is loaded.
+// serve serves the page until Ctrl-C. The code is read again whenever it is loaded.
 func (o *options) serve(ctx context.Context, x *graph.Index, chosen []string, browse bool) error {
 	if _, err := code(x, chosen); err != nil {
 		return err
