@@ -144,12 +144,12 @@ func TestLineQuestionWaitsForTyping(t *testing.T) {
 	r := c.start(t.Context(), Options{Session: s, Asker: asker})
 	c.send("go\r")
 	c.wait("> go")
-	// Letters typed when the question appears are not an answer.
-	c.send("try sly wa")
-	c.wait("> try sly wa")
-	c.send("y")
+	// The question appears while the user types, so that the next letter is no answer.
+	c.stopClock()
+	c.send("try sly way")
+	eventually(t, c.screen, func() bool { return strings.Contains(c.screen(), "> try sly way") })
 	close(ask)
-	c.wait("? Run `", "(unsent: try sly wa")
+	c.wait("? Run `", "(unsent: try sly way")
 	eventually(t, c.screen, func() bool { return strings.Contains(c.screen(), "press a key, or Enter to answer") })
 	lacks(t, c.all(), "→ once", "→ session")
 	c.send("y")

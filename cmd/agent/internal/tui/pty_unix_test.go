@@ -29,6 +29,8 @@ type console struct {
 	raw    strings.Builder
 	done   chan struct{} // the terminal's reader has ended
 	rested atomic.Int64  // how much later it is for the session than on the clock
+
+	stopped atomic.Pointer[time.Time] // the time on the clock, if it stands still
 }
 
 func newConsole(t testing.TB, width, height int) *console {
@@ -108,7 +110,19 @@ func (c *console) since(n int) string {
 }
 
 // now is the session's clock: a user who waits for something does not type.
-func (c *console) now() time.Time { return time.Now().Add(time.Duration(c.rested.Load())) }
+func (c *console) now() time.Time {
+	clock := time.Now()
+	if at := c.stopped.Load(); at != nil {
+		clock = *at
+	}
+	return clock.Add(time.Duration(c.rested.Load()))
+}
+
+// stopClock lets the session's time pass only while the user waits for something.
+func (c *console) stopClock() {
+	now := time.Now()
+	c.stopped.Store(&now)
+}
 
 // wait waits until all texts are on the screen at the same time.
 func (c *console) wait(texts ...string) {
