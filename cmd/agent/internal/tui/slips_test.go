@@ -125,3 +125,26 @@ func TestSlips(t *testing.T) {
 		}
 	})
 }
+
+// TestSuggestionsArriveLate: a choice among the files for a word stays when those
+// for the longer word arrive.
+func TestSuggestionsArriveLate(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ late, want string }{
+		{"@main.go @main_test.go", "› @main_test.go"},
+		{"@main_test.go @main.go", "› @main_test.go"},
+		{"@mail.go", "› @mail.go"},
+	} {
+		u := newTypist(t)
+		u.Complete = func(string) []string { return nil }
+		u.types("see @m", pause)
+		u.Update(suggestMsg{"@m", []string{"@main.go", "@main_test.go", "@mail.go"}})
+		u.types("a", pause)
+		u.Update(tea.KeyPressMsg{Code: tea.KeyDown})
+		has(t, u.screenText(), "> see @ma", "› @main_test.go")
+		u.Update(suggestMsg{"@ma", strings.Fields(tt.late)})
+		has(t, u.screenText(), tt.want)
+		u.Update(tea.KeyPressMsg{Code: tea.KeyTab})
+		has(t, u.screenText(), "> see "+strings.TrimPrefix(tt.want, "› "))
+	}
+}

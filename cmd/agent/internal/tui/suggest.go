@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -59,7 +60,11 @@ func (l *lineScreen) suggested(m suggestMsg) {
 	if l.editor.word() != m.word || l.dialog != nil {
 		return
 	}
-	l.word, l.list, l.at = m.word, m.list, 0
+	at := 0
+	if l.suggesting && l.at > 0 { // chosen in the list of the word so far
+		at = max(0, slices.Index(m.list, l.list[l.at]))
+	}
+	l.word, l.list, l.at = m.word, m.list, at
 	if l.suggesting = len(m.list) > 0; !l.suggesting || m.list[0] == m.word {
 		l.list, l.at, l.suggesting = nil, -1, false
 	}
@@ -71,10 +76,14 @@ func (l *lineScreen) suggestKey(msg tea.KeyPressMsg) bool {
 		return false
 	}
 	if word := l.editor.word(); word != l.word { // the list is of a word that was typed further
-		if name := msg.String(); name == "enter" || name == "tab" {
+		switch msg.String() {
+		case "enter", "tab":
 			l.list, l.at, l.suggesting = nil, -1, false
+			return false
+		case "up", "down", "ctrl+n", "ctrl+p":
+		default:
+			return false
 		}
-		return false
 	}
 	switch msg.String() {
 	case "down", "ctrl+n":
