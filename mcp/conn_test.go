@@ -58,7 +58,7 @@ func oldWith(o mcp.ConnectOptions) mcp.ConnectOptions {
 // call calls a tool and returns the text of its result.
 func call(t testing.TB, c *mcp.Conn, tool, args string, caller mcp.Caller) (mcp.CallResult, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	return c.Call(ctx, mcp.ToolInfo{Name: tool}, json.RawMessage(args), caller)
 }
@@ -185,7 +185,7 @@ func TestResourcesAndPrompts(t *testing.T) {
 		if n != (mcp.Notice{Kind: mcp.ResourceUpdated, Text: "test://a"}) {
 			t.Errorf("notice %+v", n)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("no notice of the update")
 	}
 }

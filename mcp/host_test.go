@@ -57,7 +57,7 @@ func toolNamed(t testing.TB, h *mcp.Host, name string) core.Tool {
 // runTool runs a tool call. Questions get the answer, or fail if asked is nil.
 func runTool(t testing.TB, tool core.Tool, args string, answer core.Answer, asked *[]core.Question) core.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	call := &core.Call{ID: "1", Name: tool.Definition().Name, Args: json.RawMessage(args), Progress: func(core.Progress) {}}
 	call.Ask = func(_ context.Context, q core.Question) (core.Answer, error) {
@@ -259,7 +259,7 @@ func TestListChangedWhileItRuns(t *testing.T) {
 	}
 	select {
 	case <-set.Changed():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no signal")
 	}
 	list, _ := set.Tools(t.Context())
@@ -549,7 +549,7 @@ func TestResourceTool(t *testing.T) {
 	if res := runTool(t, toolNamed(t, h, "updated"), `{}`, core.Answer{}, nil); res.Code != "" {
 		t.Fatal(text(res))
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		blocks, err := h.Context(t.Context(), core.ContextRequest{Session: session})
 		if err != nil {
 			t.Fatal(err)

@@ -312,7 +312,7 @@ func TestQuestionsEndWithTheCall(t *testing.T) {
 	}
 	select {
 	case <-withdrawn:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the question outlives its call")
 	}
 }
@@ -360,7 +360,7 @@ func TestManyCyclesLeaveNothing(t *testing.T) {
 		}
 	}
 	settled := func() bool { return openFiles() <= files+1 && runtime.NumGoroutine() <= goroutines+2 }
-	for deadline := time.Now().Add(5 * time.Second); !settled() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); !settled() && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if !settled() {

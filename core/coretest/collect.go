@@ -15,7 +15,7 @@ import (
 
 // Patience is how long a test waits for something that must happen. It is long,
 // because only a failing test waits that long.
-const Patience = 30 * time.Second
+const Patience = 2 * time.Minute
 
 // EventSource is a source of events, such as *core.Session.
 type EventSource interface {

@@ -177,7 +177,7 @@ func TestKilledAgentsLeftovers(t *testing.T) {
 // waitFor waits until a file exists.
 func waitFor(t *testing.T, path string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); ; runtime.Gosched() {
 		if _, err := os.Lstat(path); err == nil {
 			return
 		}

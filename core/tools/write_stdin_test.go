@@ -203,7 +203,7 @@ func TestWriteStdinEndsWithSession(t *testing.T) {
 		if !strings.Contains(text, "killed") && !strings.Contains(text, "ended") && !strings.Contains(text, "No job") {
 			t.Errorf("%q", text)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the wait did not end with the command")
 	}
 }

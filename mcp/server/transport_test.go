@@ -126,7 +126,7 @@ func TestSlowReader(t *testing.T) {
 // before the server has finished the request.
 func settle(t *testing.T, tr *transport, n int) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		busy := 0
 		tr.mu.Lock()
 		for _, s := range tr.sessions {

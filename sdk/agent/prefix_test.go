@@ -49,7 +49,7 @@ func awaitTools(t *testing.T, host *mcp.Host, server string, n int) {
 	t.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		if slices.ContainsFunc(host.Status(), func(st mcp.Status) bool { return st.Name == server && len(st.Tools) == n }) {
 			return

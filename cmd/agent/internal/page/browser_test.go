@@ -65,7 +65,7 @@ func eval[V any](t *testing.T, tab *browser.Tab, expression string) (v V) {
 // eventually waits until an expression is true in the page.
 func eventually(t *testing.T, tab *browser.Tab, expression string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	wait := "new Promise((done) => { const look = () => (" + expression + ") ? done(true) : setTimeout(look, 20); look(); })"
 	err := tab.Eval(ctx, wait, nil)
