@@ -73,7 +73,6 @@ func TestSandboxedWork(t *testing.T) {
 		{name: "terminated", script: "kill -TERM $$", code: -1, signal: "SIGTERM"},
 		{name: "input", script: "cat", stdin: "hello", want: "hello"},
 		{name: "no terminal", script: "if true </dev/tty; then echo open; fi 2>/dev/null"},
-		{name: "late output of a child", script: "(sleep 0.02; echo late) & echo early", want: "early\nlate\n"},
 		{name: "files", script: "mkdir d && echo x >d/f && mv d/f g && ln -s g h && cat h && rm -r d g h && ls", want: "x\n"},
 		{name: "a file is replaced", script: "echo a >f && echo b >tmp && mv tmp f && cat f", want: "b\n"},
 		{name: "devices", script: "echo x >/dev/null && head -c 4 /dev/zero | wc -c && head -c 4 /dev/urandom | wc -c", want: "4\n4\n"},
@@ -109,6 +108,15 @@ func TestSandboxedWork(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+func TestSandboxedLateOutput(t *testing.T) {
+	eachLevel(t, func(t *testing.T, s *proc.Supervisor, mode sandbox.Mode) {
+		lateOutput(t, func(script string) string {
+			out, _ := output(t, s, confined(mode, t.TempDir(), script))
+			return out
+		})
 	})
 }
 
