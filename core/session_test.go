@@ -821,7 +821,7 @@ func TestQuestionsStopTheClock(t *testing.T) {
 		mu.Unlock()
 		return core.Answer{Choice: core.ChoiceYes}, nil
 	})
-	ask := core.NewTool(core.ToolDefinition{Name: "ask", ReadOnly: true, Timeout: 50 * time.Millisecond}, nil,
+	ask := core.NewTool(core.ToolDefinition{Name: "ask", ReadOnly: true, Timeout: time.Second}, nil,
 		func(ctx context.Context, c *core.Call, in note) (core.Result, error) {
 			a, err := c.Ask(ctx, core.Question{Kind: core.QuestionConfirm, Title: in.Text})
 			if err != nil {
@@ -834,7 +834,7 @@ func TestQuestionsStopTheClock(t *testing.T) {
 	done := make(chan core.Outcome)
 	go func() { done <- r.submit(t, "go") }()
 	r.events.Wait(t, "question")
-	<-time.After(120 * time.Millisecond) // longer than the timeout, which is paused
+	<-time.After(1200 * time.Millisecond) // longer than the timeout, which is paused
 	close(release)
 	<-done
 	if most != 2 {

@@ -139,9 +139,9 @@ func TestProgressKeepsACallAlive(t *testing.T) {
 	if len(seen) == 0 || seen[len(seen)-1].Total != 16 || seen[0].Message != "step" {
 		t.Errorf("progress %+v", seen)
 	}
-	s.CallTimeout = 100
+	s.CallTimeout = 2000
 	c = connect(t, s, old)
-	if _, err := call(t, c, "hang", `{}`, mcp.Caller{}); err == nil || !strings.Contains(err.Error(), "longer than 100ms (callTimeoutMs)") {
+	if _, err := call(t, c, "hang", `{}`, mcp.Caller{}); err == nil || !strings.Contains(err.Error(), "longer than 2s (callTimeoutMs)") {
 		t.Errorf("a call that hangs: %v", err)
 	}
 	if got, err := call(t, c, "echo", `{"text":"still there"}`, mcp.Caller{}); err != nil || got.Text() != "still there" {

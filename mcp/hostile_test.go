@@ -32,11 +32,11 @@ func TestServerThatDoesNotReadItsInput(t *testing.T) {
 			t.Error("the call came back")
 		}
 	}
-	if took := time.Since(begin); took > 3*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("calls with a context of 300 ms took %s", took)
 	}
 	begin = time.Now()
-	if _ = c.Close(); time.Since(begin) > 5*time.Second {
+	if _ = c.Close(); time.Since(begin) > time.Minute {
 		t.Errorf("Close took %s", time.Since(begin))
 	}
 }

@@ -41,6 +41,7 @@ type webServer struct {
 	refused   int  // with status 401
 	gate      bool // requires the header Authorization
 	tools     string
+	hanging   chan struct{} // signalled when a call hangs
 	cancelled chan struct{}
 	refusals  chan struct{} // signalled for each request that the client refuses; may be nil
 	answers   map[string]chan jsonrpc.Message
@@ -48,7 +49,7 @@ type webServer struct {
 
 func newWebServer(t testing.TB) *webServer {
 	t.Helper()
-	w := &webServer{sessions: map[string]bool{}, tools: defaultTools, cancelled: make(chan struct{}, 10), answers: map[string]chan jsonrpc.Message{}}
+	w := &webServer{sessions: map[string]bool{}, tools: defaultTools, hanging: make(chan struct{}, 10), cancelled: make(chan struct{}, 10), answers: map[string]chan jsonrpc.Message{}}
 	w.Server = httptest.NewServer(w)
 	t.Cleanup(w.Close)
 	return w
@@ -147,6 +148,7 @@ func (w *webServer) call(out http.ResponseWriter, req *http.Request, m jsonrpc.M
 	case "questions":
 		w.askMany(out, m.ID, p.Args.N)
 	case "hang":
+		w.hanging <- struct{}{}
 		<-req.Context().Done()
 	case "big":
 		reply(`{"content":[{"type":"text","text":"` + strings.Repeat("A", 3<<19) + `"}]}`)
@@ -301,7 +303,11 @@ func TestNotMCP(t *testing.T) {
 			t.Parallel()
 			web := httptest.NewServer(tt.handler)
 			defer web.Close()
-			_, err := mcp.Connect(t.Context(), "test", mcp.Server{URL: web.URL, StartTimeout: 300}, mcp.ConnectOptions{})
+			limit := 60_000
+			if name == "silence" {
+				limit = 300
+			}
+			_, err := mcp.Connect(t.Context(), "test", mcp.Server{URL: web.URL, StartTimeout: limit}, mcp.ConnectOptions{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "MCP server test: ") {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
@@ -395,8 +401,11 @@ func TestBoundsOverHTTP(t *testing.T) {
 func TestCancelOverHTTP(t *testing.T) {
 	web := newWebServer(t)
 	c := connect(t, mcp.Server{URL: web.URL}, old)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-web.hanging
+		cancel()
+	}()
 	if _, err := c.Call(ctx, mcp.ToolInfo{Name: "hang"}, json.RawMessage(`{}`), mcp.Caller{}); err == nil {
 		t.Error("the call came back")
 	}

@@ -138,7 +138,7 @@ func TestStubbornServerEnds(t *testing.T) {
 	}
 	pid, begin := c.PID(), time.Now()
 	_ = c.Close()
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("Close took %s", took)
 	}
 	if !gone(pid) || !gone(pidOf(t, child.Text())) {

@@ -109,7 +109,7 @@ func TestManyAsterisks(t *testing.T) {
 	for _, pattern := range []string{strings.Repeat("**/", 60) + "x", strings.Repeat("a*", 200) + "b", strings.Repeat("*a**", 100) + "/b"} {
 		Ignored([]Level{{Rules: Parse(pattern)}}, strings.Repeat("a/", 200)+strings.Repeat("a", 200), false)
 	}
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 }

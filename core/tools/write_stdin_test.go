@@ -94,7 +94,7 @@ func TestWriteToShell(t *testing.T) {
 	y.does("write_stdin", args{"id": "job-1", "text": "sh -c 'echo be\"\"gin; exec sleep 1000'\n", "wait_for": "begin"}, "begin")
 	y.does("write_stdin", args{"id": "job-1", "keys": []string{"ctrl-c"}})
 	y.does("write_stdin", args{"id": "job-1", "text": "echo ali''ve\n", "wait_for": "alive"}, "alive\n")
-	y.does("write_stdin", args{"id": "job-1", "text": "echo never\n", "wait_for": "something else", "timeout_ms": 300}, "never\n", "no match for something else in time]")
+	y.does("write_stdin", args{"id": "job-1", "text": "echo never\n", "wait_for": "something else", "timeout_ms": 2000}, "never\n", "no match for something else in time]")
 	y.does("write_stdin", args{"id": "job-1", "keys": []string{"eof"}, "wait_for": "nothing"}, "[job-1 ended with exit code ")
 	y.does("write_stdin", args{"id": "job-1", "text": "x"}, `No job "job-1"`)
 }

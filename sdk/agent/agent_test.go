@@ -152,8 +152,8 @@ func TestCommandsThatMisbehave(t *testing.T) {
 	needShell(t)
 	a, dir := open(t, nil, nil)
 	t.Run("hangs", func(t *testing.T) {
-		res := call(t, a, "shell", args{"command": "echo begun; sleep 1000", "timeout_ms": 300})
-		if res.Code != string(core.CodeTimeout) || !strings.Contains(res.Content.Text(), "begun") || !strings.Contains(res.Content.Text(), "timed out after 300ms") {
+		res := call(t, a, "shell", args{"command": "echo begun; sleep 1000", "timeout_ms": 2000})
+		if res.Code != string(core.CodeTimeout) || !strings.Contains(res.Content.Text(), "begun") || !strings.Contains(res.Content.Text(), "timed out after 2000ms") {
 			t.Errorf("%s %q", res.Code, res.Content.Text())
 		}
 	})

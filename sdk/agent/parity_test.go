@@ -205,8 +205,8 @@ func TestParityMatrix(t *testing.T) {
 			c.gets(1, "from the shell", "[exit code 0")
 		}},
 		{"ShellTimeout", func(c *cell) {
-			c.play(calling(c.tool("shell", map[string]any{"command": "echo before; sleep 30", "timeout_ms": 100})), saying("done"))
-			c.gets(1, "before", "Command timed out after 100ms")
+			c.play(calling(c.tool("shell", map[string]any{"command": "echo before; sleep 30", "timeout_ms": 1500})), saying("done"))
+			c.gets(1, "before", "Command timed out after 1500ms")
 		}},
 		{"GrepAndGlob", func(c *cell) {
 			c.files = map[string]string{"src/a.go": "package needle\n", "b.txt": "x\n"}

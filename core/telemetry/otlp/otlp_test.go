@@ -189,7 +189,7 @@ func TestDeadEndpoint(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(start); took > 4*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: it took %s", endpoint, took)
 		}
 		if len(warnings) != 1 || !strings.Contains(warnings[0], "telemetry cannot be sent to "+endpoint) {

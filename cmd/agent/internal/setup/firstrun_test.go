@@ -50,7 +50,7 @@ func TestFindLocalServers(t *testing.T) {
 	servers := FindLocalServers(t.Context(), []KnownServer{
 		{"Hanging", hanging.URL}, {"Web", web.URL}, full, {"Locked", locked.Serve(t)}, {"None", "http://127.0.0.1:1/v1"}, empty, {"Elsewhere", "http://192.0.2.1/v1"},
 	})
-	if took := time.Since(start); took > 10*probeTime { // with much to spare for a busy machine
+	if took := time.Since(start); took > 100*probeTime { // with much to spare for a busy machine
 		t.Errorf("it took %s", took)
 	}
 	var got []string
