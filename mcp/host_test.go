@@ -319,8 +319,8 @@ func TestServerThatCannotStart(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]string{
 		"exit":    "exited with code 3; stderr:\nmissing [31mAPI key",
-		"silent":  "no response to the handshake within 500ms (startTimeoutMs); it does not answer ",
-		"noread":  "no response to the handshake within 500ms",
+		"silent":  "no response to the handshake within 4s (startTimeoutMs); it does not answer ",
+		"noread":  "no response to the handshake within 4s",
 		"strange": "unsupported protocol version",
 		"circle":  "is circular",
 		"endless": "has more than 200 pages",
@@ -328,7 +328,7 @@ func TestServerThatCannotStart(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			s := scriptedServer(t, mode)
-			s.StartTimeout = 500
+			s.StartTimeout = 4000
 			if mode == "endless" || mode == "circle" || mode == "exit" || mode == "strange" {
 				s.StartTimeout = 60_000
 			}

@@ -175,7 +175,7 @@ func (r *Registry) current() (table *core.Snapshot, err error, ok bool) {
 	if r.closed {
 		return r.table, ErrClosed, true
 	}
-	fresh := !r.stale
+	fresh := !r.stale && len(r.reading) == 0 // what is read is not yet in the table
 	for _, m := range r.members {
 		fresh = !m.poll() && fresh
 	}

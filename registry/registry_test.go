@@ -472,6 +472,30 @@ func TestCloseEndsAReading(t *testing.T) {
 	}
 }
 
+// TestSnapshotWhileTheTableIsBuilt: it does not return the table before, as if nothing
+// had changed.
+func TestSnapshotWhileTheTableIsBuilt(t *testing.T) {
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := registry.New(registry.Options{})
+	defer r.Close()
+	calls := 0
+	set := newToolset("set")
+	set.list = []core.Tool{&tool{name: "a", panics: func() bool {
+		if calls++; calls != 2 { // 1: the name is read
+			return false
+		}
+		if s, err := r.Snapshot(impatient); !errors.Is(err, context.Canceled) {
+			t.Errorf("Snapshot beside another: %s, %v; want one that waits", listing(s), err)
+		}
+		return false
+	}}}
+	add(t, r, set)
+	if s, err := r.Snapshot(t.Context()); err != nil || !strings.Contains(listing(s), "a") || calls < 2 {
+		t.Errorf("%s, %v; the definition was read %d times", listing(s), err, calls)
+	}
+}
+
 func TestToolsetsAreReadSideBySide(t *testing.T) {
 	r := newRegistry(t, registry.Options{})
 	var both sync.WaitGroup
