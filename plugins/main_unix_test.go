@@ -146,7 +146,7 @@ func placeBinary(t testing.TB, at string) {
 func (p *place) options() plugins.Options {
 	return plugins.Options{
 		Supervisor: p.supervisor, Home: p.home, Workspace: p.workspace, UserHome: p.home, Sandbox: sandbox.ModeOff,
-		Version: "test", Watch: -1, StartTimeout: 10 * time.Second, Idle: -1,
+		Version: "test", Watch: -1, StartTimeout: time.Minute, Idle: -1,
 	}
 }
 

@@ -82,7 +82,7 @@ func call(t *testing.T, a *agent.Agent, name string, args any) event.ToolResult 
 	}
 	s, err := a.NewSession(t.Context(), agent.SessionOptions{
 		Provider: coretest.Model(coretest.CallTools(model.ToolCall{Name: name, Args: string(text)}), coretest.Say("Done.")),
-		Limits:   core.Limits{CommandTimeout: time.Second},
+		Limits:   core.Limits{CommandTimeout: time.Minute},
 	})
 	if err != nil {
 		t.Fatal(err)
