@@ -160,6 +160,26 @@ func TestApprovalsAreShared(t *testing.T) {
 	}
 }
 
+// TestInterruptedQuestion: a call whose question an interruption ends says why.
+func TestInterruptedQuestion(t *testing.T) {
+	var r *rig
+	r = newRig(t, func(c *core.Config) {
+		c.Tools, c.Policy = readTool(), offeringPolicy{}
+		c.Asker = coretest.Asker(func(ctx context.Context, _ core.Question) (core.Answer, error) {
+			r.Interrupt("interrupted by Ctrl-C")
+			<-ctx.Done()
+			return core.Answer{}, ctx.Err()
+		})
+	}, coretest.CallTools(call("read", `{"text":"a"}`)))
+	if out := r.submit(t, "go"); out.Stop != core.StopCancelled {
+		t.Errorf("stop %s", out.Stop)
+	}
+	p := coretest.Bodies[event.Permission](r.ended(t))
+	if len(p) != 1 || p[0].Decision != "deny" || p[0].Reason != "nobody answered: cancelled: interrupted by Ctrl-C" {
+		t.Errorf("logged %+v", p)
+	}
+}
+
 // TestApprovalsSurvive: what was approved for a session holds when it is resumed, unless in
 // another directory or in a fork.
 func TestApprovalsSurvive(t *testing.T) {

@@ -43,7 +43,7 @@ func NewResumeCmd(s *cmdutil.IO, configure Configure) *cobra.Command {
 func (o *resumeOptions) run(ctx context.Context, args []string) (err error) {
 	switch {
 	case !o.InTTY || !o.OutTTY:
-		return cmdutil.Usagef("resume needs a terminal; to resume without one:  agent exec --resume ID PROMPT")
+		return cmdutil.Usagef("resume needs a terminal; to resume without one: agent exec --resume ID PROMPT")
 	case len(args) == 1:
 		o.Resume = args[0]
 	default:

@@ -3,6 +3,7 @@ package cmdutil
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,13 +12,38 @@ import (
 	"github.com/seed-009c0928/agent/core/jsonpos"
 )
 
-// Args makes a wrong number of arguments a usage error.
+// Args makes a wrong number of arguments a usage error that says which one is not
+// expected, or that one is missing.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return Usagef("%w; usage: %s", err, cmd.UseLine())
+		if check(cmd, args) == nil {
+			return nil
 		}
-		return nil
+		for n, unexpected := range slices.Backward(args) {
+			if check(cmd, args[:n]) == nil {
+				return Usagef("unexpected argument %q; usage: %s", unexpected, cmd.UseLine())
+			}
+		}
+		return Usagef("missing argument; usage: %s", cmd.UseLine())
+	}
+}
+
+// NewHelpCmd returns the command help, which fails for a command that does not exist.
+func NewHelpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help for a command",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return &UsageError{err}
+			}
+			if len(rest) > 0 {
+				return UnknownCommand(about, rest[0], "")
+			}
+			return about.Help()
+		},
 	}
 }
 

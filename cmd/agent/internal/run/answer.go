@@ -63,12 +63,12 @@ func NewAnswerCmd(s *cmdutil.IO) *cobra.Command {
 			"codes are those of exec; the next question is parked, too. With --on URL, the session is one of a service; without an\n" +
 			"ID, its open questions are listed.",
 		Example: "  id=$(agent exec --on-ask park \"Run the tests\")\n  agent answer \"$id\" yes",
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: cmdutil.Args(func(cmd *cobra.Command, args []string) error {
 			if o.On != "" && len(args) == 0 {
 				return nil
 			}
 			return cobra.ExactArgs(2)(cmd, args)
-		},
+		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return o.listQuestions(cmd.Context())

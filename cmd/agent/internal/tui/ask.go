@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
@@ -30,10 +31,16 @@ func (d *driver) ask(q event.Question, run string) {
 		if len(q.Choices) > 0 && a.Choice == "" { // dismissed, and no choice says so
 			c = sessions.Command{Type: "cancel", Reason: "the question was dismissed"}
 		}
-		if _, err := d.Session.Do(d.ctx, c); err != nil && ctx.Err() == nil {
+		if _, err := d.Session.Do(d.ctx, c); err != nil && ctx.Err() == nil && d.open(q.QID) {
 			d.post(refusedMsg{err})
 		}
 	})
+}
+
+// open reports whether a question still waits for an answer. If not, it crossed with
+// this one, and the session has told, or will tell, how the question ended.
+func (d *driver) open(qid string) bool {
+	return slices.ContainsFunc(d.Session.Now().Questions, func(q event.Question) bool { return q.QID == qid })
 }
 
 // questionOf returns a question as the screens show it.

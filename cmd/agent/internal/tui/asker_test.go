@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/coretest"
+	"github.com/seed-009c0928/agent/core/event"
 )
 
 // keyOf returns the key of a choice, which the question may not offer.
@@ -235,4 +236,17 @@ func (b *safeBuffer) String() string {
 
 func testVars(vars map[string]string) func(string) string {
 	return func(name string) string { return vars[name] }
+}
+
+// TestAnswerTooLate answers a question that ended meanwhile, as by Ctrl-C: the answer is
+// dropped, and nothing is shown of it.
+func TestAnswerTooLate(t *testing.T) {
+	s, asker := mustOpen(t, act{home: t.TempDir()})
+	h := newHost(t.Context(), Options{Session: s, Asker: asker})
+	h.post = func(msg any) { t.Errorf("posted %+v", msg) }
+	d := newDriver(h, newScene(painter{}, 80, "/w"))
+	d.ask(event.Question{QID: "gone", Title: "Sure?"}, "")
+	<-asker.changed
+	asker.answer(asker.front(), core.Answer{Choice: core.ChoiceOnce})
+	h.wg.Wait()
 }

@@ -3,6 +3,7 @@ package root
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,11 +15,9 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 )
 
-const docsIntro = `# The command line
+const docsNote = "<!-- Generated from the commands themselves: run `go test ./cmd/agent/internal/cmd/root -run TestDocs -update`. -->\n\n"
 
-<!-- Generated from the commands themselves: run ` + "`go test ./cmd/agent/internal/cmd/root -run TestDocs -update`" + `. -->
-
-Names of commands and flags, exit codes and the output on stdout are a contract with scripts. If stdout has data, messages go to stderr. Every command has ` + "`-h`, `--help`" + `. Settings are in [configuration.md](configuration.md), the events of
+const docsIntro = "# The command line\n\n" + docsNote + `Names of commands and flags, exit codes and the output on stdout are a contract with scripts. If stdout has data, messages go to stderr. Every command has ` + "`-h`, `--help`" + `. Settings are in [configuration.md](configuration.md), the events of
 ` + "`--output-format stream-json` in [events.md](events.md)" + `.
 
 ## Exit codes
@@ -39,6 +38,7 @@ var exitCodes = []struct {
 	{cmdutil.ExitProvider, "the provider failed: an invalid key, an unknown model, no connection, an invalid answer"},
 	{cmdutil.ExitLimit, "a limit was reached: rounds, turns, tokens, cost, answer length"},
 	{cmdutil.ExitDenied, "done, but a tool call was denied"},
+	{cmdutil.ExitParked, "a call or a question waits for an answer (`--on-ask park`): `agent answer` continues the session"},
 	{cmdutil.ExitBlocked, "a task is blocked: it needs you"},
 	{cmdutil.ExitExhausted, "a task used up its token budget"},
 	{cmdutil.ExitCriteria, "a task used up its beads, and its criteria are not met"},
@@ -46,71 +46,120 @@ var exitCodes = []struct {
 	{cmdutil.ExitSIGTERM, "terminated (SIGTERM, SIGHUP)"},
 }
 
-// TestDocs compares docs/cli.md with the commands.
+// TestDocs compares docs/cli.md and the pages in docs/cli with the commands.
 func TestDocs(t *testing.T) {
+	const help = "go test ./cmd/agent/internal/cmd/root -run TestDocs -update"
 	want := commandDocs()
-	path := docs("cli.md")
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
+	old, err := filepath.Glob(docs("cli/*"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.ReplaceAll(string(got), "\r\n", "\n") != want {
-		t.Errorf("%s is not what the commands say; run: go test ./cmd/agent/internal/cmd/root -run TestDocs -update", path)
+	for _, path := range old {
+		if _, ok := want["cli/"+filepath.Base(path)]; ok {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s is of no command; run: %s", path, help)
+		} else if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range want {
+		path := docs(name)
+		if *update {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Errorf("%v; run: %s", err, help)
+		} else if strings.ReplaceAll(string(got), "\r\n", "\n") != text {
+			t.Errorf("%s is not what the commands say; run: %s", path, help)
+		}
 	}
 }
 
-// commandDocs describes the whole command tree in Markdown.
-func commandDocs() string {
-	var b strings.Builder
-	b.WriteString(docsIntro)
-	for _, e := range exitCodes {
-		fmt.Fprintf(&b, "| %d | %s |\n", e.code, e.meaning)
-	}
+// commandDocs describes the whole command tree in Markdown: cli.md, and for each
+// command below agent a page, which has its subcommands. It returns them by file.
+func commandDocs() map[string]string {
 	root := newCmd(&cmdutil.IO{}, "")
-	var all []*cobra.Command
-	var walk func(*cobra.Command)
-	walk = func(cmd *cobra.Command) {
-		if cmd.Hidden {
-			return
-		}
-		all = append(all, cmd)
-		for _, sub := range cmd.Commands() {
-			walk(sub)
-		}
-	}
-	walk(root)
-	b.WriteString("\n## Commands\n\n| Command | |\n| --- | --- |\n")
-	for _, cmd := range all {
-		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", cmd.CommandPath(), strings.ReplaceAll(cmd.CommandPath(), " ", "-"), cell(cmd.Short))
-	}
 	common := pflag.NewFlagSet("", pflag.ContinueOnError)
 	(&setup.Flags{}).Register(common, setup.SessionFlags)
-	b.WriteString("\n## Shared flags\n\nEach command has those that apply to it. A flag overrides the setting of its kind; without it the setting applies.\n")
+
+	var index strings.Builder
+	index.WriteString(docsIntro)
+	for _, e := range exitCodes {
+		fmt.Fprintf(&index, "| %d | %s |\n", e.code, e.meaning)
+	}
+	index.WriteString("\n## Commands\n\n| Command | |\n| --- | --- |\n| [`agent`](#agent) | " + cell(root.Short) + " |\n")
+	pages := map[string]string{}
+	for _, cmd := range root.Commands() {
+		if cmd.Hidden {
+			continue
+		}
+		page := "cli/" + cmd.Name() + ".md"
+		pages[page] = commandPage(cmd, common)
+		fmt.Fprintf(&index, "| [`%s`](%s) | %s |\n", cmd.CommandPath(), page, cell(cmd.Short))
+	}
+	commandSection(&index, "##", root, common, "")
+	index.WriteString("\n## Shared flags\n\nEach command has those that apply to it. A flag overrides the setting of its kind; without it the setting applies.\n")
 	for _, section := range cmdutil.Sections(common) {
-		fmt.Fprintf(&b, "\n### %s flags\n", section.Section)
-		flagTable(&b, section.Flags, nil)
+		fmt.Fprintf(&index, "\n### %s flags\n", section.Section)
+		flagTable(&index, section.Flags, nil)
 	}
-	for _, cmd := range all {
-		commandSection(&b, cmd, common)
+	index.WriteString("\nNext: [configuration](configuration.md)\n")
+	pages["cli.md"] = index.String()
+	return pages
+}
+
+// commandPage describes a command and its subcommands.
+func commandPage(cmd *cobra.Command, common *pflag.FlagSet) string {
+	var b strings.Builder
+	commandSection(&b, "#", cmd, common, "../cli.md")
+	var subs []*cobra.Command
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			if !sub.Hidden {
+				subs = append(subs, sub)
+				walk(sub)
+			}
+		}
 	}
-	b.WriteString("\nNext: [configuration](configuration.md)\n")
+	walk(cmd)
+	if len(subs) > 0 {
+		b.WriteString("\n| Command | |\n| --- | --- |\n")
+	}
+	for _, sub := range subs {
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", sub.CommandPath(), strings.ReplaceAll(sub.CommandPath(), " ", "-"), cell(sub.Short))
+	}
+	for _, sub := range subs {
+		commandSection(&b, "##", sub, common, "../cli.md")
+	}
+	b.WriteString("\nBack: [the command line](../cli.md)\n")
 	return b.String()
 }
 
-func commandSection(b *strings.Builder, cmd *cobra.Command, common *pflag.FlagSet) {
-	fmt.Fprintf(b, "\n## %s\n\n", cmd.CommandPath())
+// commandSection describes one command. The shared flags are on the page index.
+func commandSection(b *strings.Builder, level string, cmd *cobra.Command, common *pflag.FlagSet, index string) {
+	if level != "#" {
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(b, "%s %s\n\n", level, cmd.CommandPath())
+	if level == "#" {
+		b.WriteString(docsNote)
+	}
 	if cmd.Long != "" {
 		fmt.Fprintf(b, "%s\n", cmd.Long)
 	} else {
 		fmt.Fprintf(b, "%s.\n", cmd.Short)
 	}
-	if cmd.HasSubCommands() && cmd.HasParent() {
-		return // the table of all commands has them
+	if cmd.HasSubCommands() && cmd.HasParent() && !cmd.Flags().HasAvailableFlags() {
+		return // a table has them
 	}
 	fmt.Fprintf(b, "\n```\n%s\n```\n", cmd.UseLine())
 	if len(cmd.Aliases) > 0 {
@@ -121,20 +170,19 @@ func commandSection(b *strings.Builder, cmd *cobra.Command, common *pflag.FlagSe
 	}
 	flagTable(b, cmd.Flags(), common)
 	var shared []string
+	all := 0
+	common.VisitAll(func(*pflag.Flag) { all++ })
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if common.Lookup(f.Name) != nil {
 			shared = append(shared, "`--"+f.Name+"`")
 		}
 	})
-	switch n := 0; {
-	case len(shared) == 0:
+	switch len(shared) {
+	case 0:
+	case all:
+		fmt.Fprintf(b, "\nAnd all [shared flags](%s#shared-flags).\n", index)
 	default:
-		common.VisitAll(func(*pflag.Flag) { n++ })
-		if len(shared) == n {
-			b.WriteString("\nAnd all [shared flags](#shared-flags).\n")
-		} else {
-			fmt.Fprintf(b, "\nAnd of the [shared flags](#shared-flags): %s.\n", strings.Join(shared, ", "))
-		}
+		fmt.Fprintf(b, "\nAnd of the [shared flags](%s#shared-flags): %s.\n", index, strings.Join(shared, ", "))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 )
 
-var update = flag.Bool("update", false, "write docs/cli.md and the expected files of scripts anew")
+var update = flag.Bool("update", false, "write docs/cli.md, docs/cli and the expected files of scripts")
 
 // TestMain makes "agent" a command on the PATH of the tests: this binary, run
 // under that name, is the command.

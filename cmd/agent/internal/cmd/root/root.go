@@ -95,6 +95,7 @@ func newCmd(s *cmdutil.IO, word string) *cobra.Command {
 	root.SetErr(s.Err)
 	root.SetFlagErrorFunc(cmdutil.FlagError)
 	root.SetUsageFunc(cmdutil.Usage)
+	root.SetHelpCommand(cmdutil.NewHelpCmd())
 	root.SetVersionTemplate(versionLine() + "\n")
 	if only := commandNamed(word); only != nil {
 		root.AddCommand(only(s))
@@ -117,8 +118,10 @@ func runRoot(cmd *cobra.Command, o *run.Options, args []string) error {
 		return o.Run(cmd.Context(), args)
 	case o.InTTY && o.OutTTY && !misspelt:
 		return chat.Interactive(cmd.Context(), o, args, provider.Configure(o.IO))
-	case len(args) == 0:
+	case len(args) == 0 && cmd.Flags().NFlag() == 0:
 		return cmd.Help()
+	case len(args) == 0:
+		return cmdutil.Usagef("an interactive session needs a terminal; without one: agent exec [flags] PROMPT")
 	}
 	return cmdutil.UnknownCommand(cmd, args[0], fmt.Sprintf("to run it as a prompt: agent exec %q", args[0]))
 }

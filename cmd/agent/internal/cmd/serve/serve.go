@@ -43,7 +43,7 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 			"serves on a socket. Ctrl-C closes all sessions; they are saved and can be resumed.",
 		Example: "  agent serve\n  agent serve --listen 0.0.0.0:7433 --host agents.example --tls-cert cert.pem --tls-key key.pem\n" +
 			"  agent serve --stdio\n  agent serve --socket ~/.agent/serve.sock",
-		Args: cobra.NoArgs,
+		Args: cmdutil.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	cmd.Flags().BoolVar(&o.stdio, "stdio", false, "run one session on stdin and stdout")
@@ -109,7 +109,7 @@ func NewWorkerCmd(s *cmdutil.IO) *cobra.Command {
 		Long: "Run sessions of the service whose machines share the NATS servers at URL, as agent serve --nats does, but without\n" +
 			"its API: see docs/service.md. If this machine fails, another one continues its sessions.",
 		Example: "  agent worker --nats nats://nats.example:4222 --creds agent.creds --sessions 16",
-		Args:    cobra.NoArgs,
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.work.nats == "" {
 				return cmdutil.Usagef("--nats is missing: the URL of the NATS servers that agent serve --nats uses")
