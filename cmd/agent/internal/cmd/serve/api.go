@@ -101,16 +101,16 @@ func (o *options) serve(ctx context.Context) error {
 		return err
 	}
 	defer held.Close()
-	list := tokenList{o.work.data}
-	fresh, err := list.first(ctx)
-	if err != nil {
-		return err
-	}
 	m, err := o.open(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer m.close()
+	list := tokenList{o.work.data}
+	fresh, err := list.first(ctx) // when nothing else can fail: it is shown only once
+	if err != nil {
+		return err
+	}
 	handler, done, err := o.handler(m, list, log)
 	if err != nil {
 		return err

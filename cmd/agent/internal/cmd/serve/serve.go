@@ -111,7 +111,7 @@ func NewWorkerCmd(s *cmdutil.IO) *cobra.Command {
 		Example: "  agent worker --nats nats://nats.example:4222 --creds agent.creds --sessions 16",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.work.nats == "" {
+			if o.work.nats.URL == "" {
 				return cmdutil.Usagef("--nats is missing: the URL of the NATS servers that agent serve --nats uses")
 			}
 			if err := refuse(cmd.Flags(), false); err != nil {
