@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -76,7 +77,11 @@ func (o *apiOptions) url(l net.Listener) string {
 	if o.cert != "" {
 		scheme = "https"
 	}
-	return scheme + "://" + l.Addr().String()
+	host := l.Addr().String()
+	if addr, ok := l.Addr().(*net.TCPAddr); ok && addr.IP.IsUnspecified() {
+		host = net.JoinHostPort("127.0.0.1", strconv.Itoa(addr.Port))
+	}
+	return scheme + "://" + host
 }
 
 // names are the hosts that the API is reached by.
