@@ -45,7 +45,7 @@ func (c Command) Check() error {
 func (t *turn) carryOut(ctx context.Context, c Command, behind []Command) error {
 	s, done, err := t.open(ctx)
 	if err != nil {
-		return err
+		return t.giveUp(ctx, c, behind, err)
 	}
 	defer done()
 	now := s.Now()
@@ -69,6 +69,38 @@ func (t *turn) carryOut(ctx context.Context, c Command, behind []Command) error 
 		return t.update(ctx, StateFailed)
 	}
 	return t.update(ctx, State(now.State))
+}
+
+// maxTries is how often workers try to open a session, within about a minute.
+const maxTries = 6
+
+// giveUp ends a command of a session that cannot be opened, if it was cancelled, or if
+// that was tried often enough. Otherwise it returns why, and it is tried again. A
+// workspace on another machine is waited for.
+func (t *turn) giveUp(ctx context.Context, c Command, behind []Command, why error) error {
+	_, cancelled := cancelIn(behind)
+	waits := errors.Is(why, workspace.ErrElsewhere) || t.hold.lease.Tries() < maxTries
+	if ctx.Err() != nil || errors.Is(why, core.ErrFenced) || waits && !cancelled {
+		return why
+	}
+	for _, err := range t.log.Replay(ctx, 0) {
+		if err != nil {
+			return err
+		}
+	}
+	r := event.Result{Run: c.ID, Outcome: string(core.StopCancelled)}
+	t.session.Error = why.Error()
+	if !cancelled {
+		why = fmt.Errorf("the session cannot be opened, which was tried %d times: %w", maxTries, why)
+		r.Outcome, r.Error = string(core.StopError), new(event.ErrorOf(why))
+	}
+	if !t.log.has(c.ID) {
+		if err := t.log.append(ctx, t.id, r); err != nil {
+			return err
+		}
+	}
+	t.session.Usage = t.log.used()
+	return t.update(ctx, StateFailed)
 }
 
 // open opens the session on this machine, and ends it with the lease.
@@ -308,6 +340,11 @@ func (l *sessionLog) result(ctx context.Context, id string, r event.Result, s *h
 	if err := s.Close(); err != nil {
 		return err
 	}
+	return l.append(ctx, id, r)
+}
+
+// append records a result behind the last event.
+func (l *sessionLog) append(ctx context.Context, id string, r event.Result) error {
 	l.mu.Lock()
 	seq := l.last + 1
 	l.mu.Unlock()

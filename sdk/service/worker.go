@@ -135,6 +135,8 @@ func (w *Worker) work(ctx context.Context, l Lease, what string, run func(contex
 			w.opts.Logger.WarnContext(ctx, "the lease cannot be ended", what, id, "tenant", tenant, "error", err)
 		}
 		return
+	case ctx.Err() == nil && errors.Is(err, workspace.ErrElsewhere): // on one of the next
+		after = failedPause
 	case ctx.Err() == nil:
 		after = failedPause << min(l.Tries(), maxDoubled)
 		w.opts.Logger.WarnContext(ctx, "the "+what+" is tried again", what, id, "tenant", tenant, "error", err)

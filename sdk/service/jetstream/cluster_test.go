@@ -107,7 +107,7 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	d := openCluster(t, nc)
+	d := openCluster(t, nc, 3)
 	j := journal(t, d, "s")
 	appended(t, j, 1, 50)
 	for round := range 2 {
@@ -120,21 +120,24 @@ func TestCluster(t *testing.T) {
 		from := event.Seq(51 + round*100)
 		appended(t, j, from, from+99)
 		<-killed
-		complete(t, journal(t, openCluster(t, nc), "s"), from+99)
+		complete(t, journal(t, openCluster(t, nc, 0), "s"), from+99)
 		victim.start(t)
 		j = journal(t, d, "s")
+	}
+	if n := openCluster(t, nc, 0).stream.CachedInfo().Config.Replicas; n != 3 {
+		t.Errorf("who does not say how many servers are to have a record made it %d", n)
 	}
 }
 
 // openCluster opens the sessions as soon as the cluster has a leader.
-func openCluster(t *testing.T, nc *nats.Conn) *DB {
+func openCluster(t *testing.T, nc *nats.Conn, replicas int) *DB {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
 		// Without a leader, the cluster does not answer.
 		once, cancel := context.WithTimeout(ctx, 5*time.Second)
-		d, err := Open(once, nc, Options{Replicas: 3, TempDir: t.TempDir()})
+		d, err := Open(once, nc, Options{Replicas: replicas, TempDir: t.TempDir()})
 		cancel()
 		if err == nil {
 			return d

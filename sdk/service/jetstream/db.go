@@ -18,7 +18,7 @@ import (
 // Options are the settings of a [DB]. All that share the sessions need the same.
 type Options struct {
 	Name     string // of the stream and the object store, and the first token of subjects; empty = "agent"
-	Replicas int    // servers that have each record, an odd number; 0 = 1
+	Replicas int    // servers that have each record, an odd number; 0 = as it is, at first 1
 	TempDir  string // for outputs while they are written and read; empty = os.TempDir()
 	// Lease is how long a worker that fell silent keeps a session; 0 = 30 s.
 	Lease time.Duration
@@ -45,7 +45,7 @@ var _ service.Engine = (*DB)(nil)
 // Open connects to the sessions of a NATS system, and creates what is missing there:
 // streams, an object store, and buckets.
 func Open(ctx context.Context, nc *nats.Conn, o Options) (*DB, error) {
-	o.Name, o.Replicas, o.Lease = cmp.Or(o.Name, "agent"), max(1, o.Replicas), cmp.Or(o.Lease, 30*time.Second)
+	o.Name, o.Lease = cmp.Or(o.Name, "agent"), cmp.Or(o.Lease, 30*time.Second)
 	if err := store.CheckID(o.Name); err != nil {
 		return nil, fmt.Errorf("name of the stream: %w", err)
 	}
@@ -61,21 +61,57 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.objects, err = js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: o.Name + "-objects", Storage: jetstream.FileStorage, Replicas: o.Replicas})
-	if err != nil {
-		return nil, fmt.Errorf("object store %s-objects: %w", o.Name, err)
-	}
-	for name, bucket := range map[string]*jetstream.KeyValue{"-heads": &d.heads, "-index": &d.index, "-values": &d.values} {
-		*bucket, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: o.Name + name, Storage: jetstream.FileStorage, Replicas: o.Replicas})
-		if err != nil {
-			return nil, fmt.Errorf("bucket %s%s: %w", o.Name, name, err)
-		}
+	if err := d.openBuckets(ctx); err != nil {
+		return nil, err
 	}
 	return d, d.openQueue(ctx)
 }
 
+// openBuckets opens the object store and the buckets, which are streams with a prefix.
+func (d *DB) openBuckets(ctx context.Context) error {
+	name := d.opts.Name + "-objects"
+	n, err := d.replicas(ctx, "OBJ_"+name)
+	if err == nil {
+		d.objects, err = d.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: name, Storage: jetstream.FileStorage, Replicas: n})
+	}
+	if err != nil {
+		return fmt.Errorf("object store %s: %w", name, err)
+	}
+	for name, bucket := range map[string]*jetstream.KeyValue{"-heads": &d.heads, "-index": &d.index, "-values": &d.values} {
+		name = d.opts.Name + name
+		n, err := d.replicas(ctx, "KV_"+name)
+		if err == nil {
+			*bucket, err = d.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: name, Storage: jetstream.FileStorage, Replicas: n})
+		}
+		if err != nil {
+			return fmt.Errorf("bucket %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// replicas returns how many servers are to have each record of a stream: unless told,
+// that is not changed.
+func (d *DB) replicas(ctx context.Context, stream string) (int, error) {
+	if d.opts.Replicas > 0 {
+		return d.opts.Replicas, nil
+	}
+	s, err := d.js.Stream(ctx, stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 1, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return s.CachedInfo().Config.Replicas, nil
+}
+
 func (d *DB) openStream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
-	c.Storage, c.Replicas = jetstream.FileStorage, d.opts.Replicas
+	n, err := d.replicas(ctx, c.Name)
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", c.Name, err)
+	}
+	c.Storage, c.Replicas = jetstream.FileStorage, n
 	s, err := d.js.CreateOrUpdateStream(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", c.Name, err)

@@ -68,18 +68,43 @@ func (s *Server) Connect() (*nats.Conn, error) {
 	return nats.Connect("", nats.InProcessServer(s.server), nats.MaxReconnects(-1))
 }
 
-// Connect connects to the servers at an address, with a file of credentials if one is
-// named. A lost connection is made again.
-func Connect(url, creds string) (*nats.Conn, error) {
+// ConnectOptions say how to reach NATS servers. URL is required.
+type ConnectOptions struct {
+	URL   string // nats://host:port or tls://host:port; of several servers, with commas between them
+	Creds string // file of credentials
+	CA    string // file with certificates; whom they signed is trusted, and the connection uses TLS
+}
+
+// Connect connects to servers. A lost connection is made again.
+func Connect(o ConnectOptions) (*nats.Conn, error) {
 	opts := []nats.Option{nats.MaxReconnects(-1), nats.Name("agent")}
-	if creds != "" {
-		opts = append(opts, nats.UserCredentials(creds))
+	if o.Creds != "" {
+		opts = append(opts, nats.UserCredentials(o.Creds))
 	}
-	nc, err := nats.Connect(url, opts...)
+	if o.CA != "" {
+		opts = append(opts, nats.RootCAs(o.CA))
+	}
+	nc, err := nats.Connect(o.URL, opts...)
 	if err != nil {
-		return nil, fmt.Errorf("connect to NATS at %s: %w", url, err)
+		return nil, fmt.Errorf("connect to NATS at %s: %w", Redact(o.URL), err)
 	}
 	return nc, nil
+}
+
+// Redact returns the addresses of NATS servers without passwords and tokens.
+func Redact(servers string) string {
+	list := strings.Split(servers, ",")
+	for i, one := range list {
+		at := strings.LastIndex(one, "@")
+		if at < 0 {
+			continue
+		}
+		scheme, _, named := strings.Cut(one[:at], "://")
+		if list[i] = one[at+1:]; named {
+			list[i] = scheme + "://" + list[i]
+		}
+	}
+	return strings.Join(list, ",")
 }
 
 // URL is the address for clients, if the server has a port.

@@ -60,7 +60,9 @@ func (o *Options) Drive(ctx context.Context, asker core.Asker, do func(context.C
 	if missing != nil {
 		s.Warn(ctx, "MCP", missing.Error())
 	}
-	setup.WarnUnrecorded(ctx, s, t.Agent.Home, t.Session.Ephemeral)
+	if t.Session.Journal == nil { // else somebody else records it
+		setup.WarnUnrecorded(ctx, s, t.Agent.Home, t.Session.Ephemeral)
+	}
 	d.Agent = a
 	d.Opened = host.Opened{Session: s, Close: a.Close}
 	d.settings(s)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -76,7 +77,11 @@ func (o *apiOptions) url(l net.Listener) string {
 	if o.cert != "" {
 		scheme = "https"
 	}
-	return scheme + "://" + l.Addr().String()
+	host := l.Addr().String()
+	if addr, ok := l.Addr().(*net.TCPAddr); ok && addr.IP.IsUnspecified() {
+		host = net.JoinHostPort("127.0.0.1", strconv.Itoa(addr.Port))
+	}
+	return scheme + "://" + host
 }
 
 // names are the hosts that the API is reached by.
@@ -101,16 +106,16 @@ func (o *options) serve(ctx context.Context) error {
 		return err
 	}
 	defer held.Close()
-	list := tokenList{o.work.data}
-	fresh, err := list.first(ctx)
-	if err != nil {
-		return err
-	}
 	m, err := o.open(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer m.close()
+	list := tokenList{o.work.data}
+	fresh, err := list.first(ctx) // when nothing else can fail: it is shown only once
+	if err != nil {
+		return err
+	}
 	handler, done, err := o.handler(m, list, log)
 	if err != nil {
 		return err

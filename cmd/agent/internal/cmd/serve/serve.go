@@ -104,15 +104,15 @@ func refuse(flags *pflag.FlagSet, local bool) (err error) {
 func NewWorkerCmd(s *cmdutil.IO) *cobra.Command {
 	o := &options{Options: run.NewOptions(s)}
 	cmd := &cobra.Command{
-		Use:   "worker --nats URL [flags]",
+		Use:   "worker [--nats URL] [flags]",
 		Short: "Run sessions of a service on this machine, too",
 		Long: "Run sessions of the service whose machines share the NATS servers at URL, as agent serve --nats does, but without\n" +
 			"its API: see docs/service.md. If this machine fails, another one continues its sessions.",
 		Example: "  agent worker --nats nats://nats.example:4222 --creds agent.creds --sessions 16",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.work.nats == "" {
-				return cmdutil.Usagef("--nats is missing: the URL of the NATS servers that agent serve --nats uses")
+			if o.work.nats.URL == "" && s.Env(natsVariable) == "" {
+				return cmdutil.Usagef("--nats is missing, or %s: the URL of the NATS servers that agent serve --nats uses", natsVariable)
 			}
 			if err := refuse(cmd.Flags(), false); err != nil {
 				return err

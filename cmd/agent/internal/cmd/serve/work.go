@@ -26,7 +26,7 @@ type workOptions struct {
 	data        string // directory; empty = below the agent's own
 	dirs        string // of the sessions
 	allowed     []string
-	nats, creds string
+	nats        jetstream.ConnectOptions
 	replicas    int
 	places      int
 	most        string // permission mode
@@ -38,20 +38,26 @@ func (o *workOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.data, "data", "", "keep the sessions and tokens in `DIR` (default ~/.agent/service)")
 	f.StringVar(&o.dirs, "work-dir", "", "keep the directories that sessions work in below `DIR` (default ~/.local/state/agent/work)")
 	cmdutil.RepeatVar(f, &o.allowed, "allow-dir", "let sessions that ask for it work in `DIR` and below, instead of a separate directory")
-	f.StringVar(&o.nats, "nats", "", "keep the sessions in the NATS servers at `URL`, with JetStream")
-	f.StringVar(&o.creds, "creds", "", "with --nats: sign in with the credentials in `FILE`")
-	f.IntVar(&o.replicas, "replicas", 0, "with --nats: keep each record on `N` servers, an odd number (default 1)")
+	f.StringVar(&o.nats.URL, "nats", "", "keep the sessions in the NATS servers at `URL`, with JetStream (default: "+natsVariable+")")
+	f.StringVar(&o.nats.Creds, "creds", "", "with --nats: sign in with the credentials in `FILE`")
+	f.StringVar(&o.nats.CA, "nats-ca", "", "with --nats: use TLS, and trust the servers whose certificates those in `FILE` signed")
+	f.IntVar(&o.replicas, "replicas", 0, "with --nats: keep each record on `N` servers, an odd number (default: as it is, at first 1)")
 	f.IntVar(&o.places, "sessions", 8, "run up to `N` sessions at the same time")
 	f.StringVar(&o.most, "max-permission-mode", string(permissions.ModeWorkspace), "refuse sessions with a permission `MODE` that allows more")
 	f.BoolVar(&o.nearHooks, "private-webhooks", false, "let webhooks reach this machine and private networks, also by http")
 	f.BoolVar(&o.noSandbox, "no-sandbox", false, "run commands of sessions without the sandbox if the settings say so, or if it does not work here")
 }
 
+// natsVariable is the environment variable with the address for --nats: on a command line,
+// every user of the machine would see a password in it.
+const natsVariable = "AGENT_NATS_URL"
+
 // check finds wrong values, and fills in directories.
 func (o *workOptions) check(s *cmdutil.IO) error {
+	o.nats.URL = cmp.Or(o.nats.URL, s.Env(natsVariable))
 	switch {
-	case o.nats == "" && (o.creds != "" || o.replicas != 0):
-		return cmdutil.Usagef("--creds and --replicas: use them with --nats URL")
+	case o.nats.URL == "" && (o.nats.Creds != "" || o.nats.CA != "" || o.replicas != 0):
+		return cmdutil.Usagef("--creds, --nats-ca and --replicas: use them with --nats URL, or "+natsVariable)
 	case o.replicas < 0 || o.replicas > 5 || o.replicas != 0 && o.replicas%2 == 0:
 		return cmdutil.Usagef("--replicas %d: use 1, 3 or 5", o.replicas)
 	case o.places < 1:
@@ -132,8 +138,8 @@ func (o *options) openEngine(ctx context.Context, m *machine, undo func(func()))
 		return err
 	}
 	opts := jetstream.Options{Replicas: o.work.replicas, TempDir: tmp}
-	if o.work.nats != "" {
-		nc, err := jetstream.Connect(o.work.nats, o.work.creds)
+	if o.work.nats.URL != "" {
+		nc, err := jetstream.Connect(o.work.nats)
 		if err != nil {
 			return err
 		}
@@ -180,7 +186,7 @@ func (o *options) worker(ctx context.Context) error {
 		return err
 	}
 	defer m.close()
-	fmt.Fprintf(o.Err, "agent: running sessions of %s\n", o.work.nats)
+	fmt.Fprintf(o.Err, "agent: running sessions of %s\n", jetstream.Redact(o.work.nats.URL))
 	m.worker.Run(ctx)
 	return nil
 }
