@@ -196,7 +196,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/acp":          noun("cmd/agent/internal/acp", "cmd/agent/internal/run", "core/model", "core/store", "mcp", "sdk/host"),
 	"cmd/agent/internal/cmd/config":       noun(),
 	"cmd/agent/internal/cmd/demo":         noun("cmd/agent/internal/run", "cmd/agent/internal/tui", "core/model", "core/model/scripted", "core/proc/sandbox", "mcp", "permissions", "plugins", "plugins/web", "sdk/host"),
-	"cmd/agent/internal/cmd/graph":        noun("cmd/agent/internal/page", "plugins/graph"),
+	"cmd/agent/internal/cmd/graph":        noun("cmd/agent/internal/page", "core/env", "core/model", "core/tools", "plugins/graph"),
 	"cmd/agent/internal/cmd/doctor":       noun("core/env", "core/jsonpos", "core/model", "core/sensitive", "core/proc", "core/proc/sandbox", "core/store"),
 	"cmd/agent/internal/cmd/mcp":          noun("core/jsonpos", "mcp", "mcp/oauth", "mcp/server"),
 	"cmd/agent/internal/cmd/permission":   noun("core/jsonpos", "core/store", "permissions"),

@@ -71,6 +71,14 @@ func rank(c Confidence) int {
 	return 3
 }
 
+// leastSure returns the confidence of what needs both.
+func leastSure(a, b Confidence) Confidence {
+	if rank(a) > rank(b) {
+		return a
+	}
+	return b
+}
+
 // languages by file extension.
 var languages = map[string]string{
 	".go": "go", ".py": "python", ".pyi": "python",

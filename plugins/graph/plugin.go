@@ -162,7 +162,7 @@ func (s *server) impact(ctx *sdk.Context, in impactArgs) (sdk.Result, error) {
 		return sdk.Result{}, err
 	}
 	r := x.graph.Impact(ids(nodes)...)
-	return sdk.Result{Text: r.Text(maxAffected), Structured: r.brief()}, nil
+	return sdk.Result{Text: r.Text(Shown), Structured: r.brief()}, nil
 }
 
 // impactCommand answers /impact.
@@ -180,7 +180,7 @@ func (s *server) impactCommand(ctx *sdk.Context, args string) (sdk.Reply, error)
 		}
 		x, all = at, append(all, nodes...)
 	}
-	return sdk.Reply{Text: "```\n" + x.graph.Impact(ids(all)...).Text(maxAffected) + "\n```"}, nil
+	return sdk.Reply{Text: "```\n" + x.graph.Impact(ids(all)...).Text(Shown) + "\n```"}, nil
 }
 
 // current returns the index of the workspace, up to date.
@@ -231,7 +231,7 @@ func (s *server) query(ctx *sdk.Context, in queryArgs) (sdk.Result, error) {
 	}
 	if in.Query != "path" {
 		edges := x.graph.Neighbours(nodes, in.Query == "callers")
-		return sdk.Result{Text: edgeLines(edges, in.Query == "callers"), Structured: edges}, nil
+		return sdk.Result{Text: EdgeText(edges, in.Query == "callers"), Structured: edges}, nil
 	}
 	if in.To == "" {
 		return sdk.Result{}, sdk.Errorf(sdk.Validation, `path needs "to": the name that %q may depend on`, in.Name)
@@ -243,7 +243,7 @@ func (s *server) query(ctx *sdk.Context, in queryArgs) (sdk.Result, error) {
 	for _, from := range nodes {
 		for _, to := range targets {
 			if steps := x.graph.Why(from.ID, to.ID); steps != nil {
-				return sdk.Result{Text: edgeLines(steps, false), Structured: steps}, nil
+				return sdk.Result{Text: EdgeText(steps, false), Structured: steps}, nil
 			}
 		}
 	}
@@ -251,7 +251,8 @@ func (s *server) query(ctx *sdk.Context, in queryArgs) (sdk.Result, error) {
 }
 
 // Neighbours returns the calls and references to nodes (callers), or from them. A
-// file stands for all that it defines.
+// file stands for all that it defines; who calls a method of an interface may call
+// what implements it.
 func (g *Graph) Neighbours(nodes []Node, callers bool) []Edge {
 	found := map[string]Edge{}
 	for _, n := range nodes {
@@ -266,6 +267,12 @@ func (g *Graph) Neighbours(nodes []Node, callers bool) []Edge {
 			}
 			for _, e := range list {
 				found[e.From+" "+e.To] = e
+				if callers && e.Kind == Implement {
+					for _, through := range g.In(e.From, Calls) {
+						through.Confidence = leastSure(through.Confidence, e.Confidence)
+						found[through.From+" "+through.To] = through
+					}
+				}
 			}
 		}
 	}
@@ -291,8 +298,8 @@ func nodeLines(nodes []Node) string {
 	return strings.Join(lines, "\n")
 }
 
-// edgeLines returns edges for the model, a line each.
-func edgeLines(edges []Edge, callers bool) string {
+// EdgeText returns edges for the model, a line each.
+func EdgeText(edges []Edge, callers bool) string {
 	if len(edges) == 0 {
 		return "None that is known."
 	}
@@ -304,11 +311,13 @@ func edgeLines(edges []Edge, callers bool) string {
 		}
 		_, from, _ := strings.Cut(e.From, ":")
 		_, to, _ := strings.Cut(e.To, ":")
-		if callers {
-			fmt.Fprintf(&b, "%s:%d %s %s %s%s\n", e.File, e.Line, nameOf(e.From), e.Kind, to, sure(e.Confidence))
-		} else {
-			fmt.Fprintf(&b, "%s:%d %s %s %s%s\n", e.File, e.Line, from, e.Kind, to, sure(e.Confidence))
+		if e.Line > 0 { // not for what implements an interface
+			fmt.Fprintf(&b, "%s:%d ", e.File, e.Line)
+			if callers {
+				from = nameOf(e.From)
+			}
 		}
+		fmt.Fprintf(&b, "%s %s %s%s\n", from, e.Kind, to, sure(e.Confidence))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -23,6 +23,9 @@ type Focus struct {
 	Project bool
 }
 
+// Shown is how many entries of each list of a report get_impact tells.
+const Shown = 20
+
 // The figures of a section.
 const (
 	maxAffected     = 10

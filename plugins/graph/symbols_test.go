@@ -96,3 +96,34 @@ func TestPlugin(t *testing.T) {
 		}
 	}
 }
+
+// TestCallersThroughInterfaces: who calls a method of an interface is told as a caller
+// of what implements it.
+func TestCallersThroughInterfaces(t *testing.T) {
+	x := open(t, write(t, `
+-- go.mod --
+module m
+-- a.go --
+package m
+
+type shape interface{ area() int }
+
+type square struct{}
+
+func (square) area() int { return 1 }
+
+func total(s shape) int { return s.area() }
+
+func direct() int { return square{}.area() }
+`), graph.Options{})
+	nodes, err := x.Graph().Find("square.area")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "a.go:11 direct call a.go#square.area\n" +
+		"a.go#shape.area implement a.go#square.area (medium confidence)\n" +
+		"a.go:9 total call a.go#shape.area (medium confidence)"
+	if got := graph.EdgeText(x.Graph().Neighbours(nodes, true), true); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

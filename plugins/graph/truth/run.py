@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Compares the graph of pinned public sources with what reference parsers know of
-them, and writes the table in docs/graph.md.
+them, and writes the tables in docs/graph.md.
 
 usage: run.py AGENT DIRECTORY [NAME…]
 
@@ -128,15 +128,41 @@ def row(title, results):
     ]) + " |"
 
 
-def write(rows):
+def questions_row(title, results):
+    """Sums what several sources' answers hold; a row's tokens are the mean of their medians."""
+    cells = [title]
+    for question, way, *parts in QUESTIONS:
+        ways = [w for r in results for w in r if w["question"] == question and w["way"] == way]
+        cells.append(f"{sum(w['tokens'] for w in ways) / len(ways):,.0f}" if ways else "–")
+        for part, good, bad in parts:
+            got, rest = (sum(w[part][key] for w in ways) for key in (good, bad))
+            cells.append(f"{got / (got + rest):.2f} ({got + rest:,})" if got + rest else "–")
+    return "| " + " | ".join(cells) + " |"
+
+
+HELD, RIGHT = ("held", "found", "missed"), ("right", "right", "wrong")
+QUESTIONS = [
+    ("who calls X", "grep", HELD, RIGHT), ("who calls X", "graph_query", HELD, RIGHT),
+    ("what breaks if X changes", "grep", HELD), ("what breaks if X changes", "get_impact", HELD), ("what breaks if X changes", "context", HELD),
+]
+QUESTIONS_HEAD = [
+    "Source", "calls, grep: tokens", "held", "right", "graph_query: tokens", "held", "right",
+    "breaks, grep: tokens", "held", "get_impact: tokens", "held", "context: tokens", "held",
+]
+
+
+def write(marker, head, rows):
+    """Replaces the table between two marks of the page."""
     with open(DOCS, encoding="utf-8") as f:
         text = f.read()
-    before, rest = text.split("<!-- truth -->\n", 1)
-    _, after = rest.split("<!-- end of truth -->\n", 1)
-    head = ["Source", "definitions: precision", "recall", "imports: precision", "recall", "calls, high: precision", "medium", "low", "static calls: recall", "others: recall"]
+    before, rest = text.split(f"<!-- {marker} -->\n", 1)
+    _, after = rest.split(f"<!-- end of {marker} -->\n", 1)
     table = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)] + rows
     with open(DOCS, "w", encoding="utf-8") as f:
-        f.write(before + "<!-- truth -->\n" + "\n".join(table) + "\n<!-- end of truth -->\n" + after)
+        f.write(before + f"<!-- {marker} -->\n" + "\n".join(table) + f"\n<!-- end of {marker} -->\n" + after)
+
+
+TRUTH_HEAD = ["Source", "definitions: precision", "recall", "imports: precision", "recall", "calls, high: precision", "medium", "low", "static calls: recall", "others: recall"]
 
 
 def main():
@@ -145,7 +171,7 @@ def main():
     os.makedirs(work, exist_ok=True)
     home = dict(os.environ, HOME=os.path.join(work, "home"))
     os.makedirs(home["HOME"], exist_ok=True)
-    results = {}
+    results, asked = {}, []
     for name, language, kind, source, digest, part in SOURCES:
         if chosen and name.split()[0] not in chosen:
             continue
@@ -157,7 +183,9 @@ def main():
             os.rename(facts + ".part", facts)
         result = json.loads(call(agent, "graph", "bench", "-C", tree, "--truth", facts, "--json", env=home))
         results.setdefault(language, []).append((name, result))
-        print(row(name, [result]), flush=True)
+        answers = json.loads(call(agent, "graph", "bench", "-C", tree, "--truth", facts, "--questions", "40", "--json", env=home))
+        asked.append((name, answers))
+        print(row(name, [result]), questions_row(name, [answers]), sep="\n", flush=True)
     if chosen:
         return
     rows = []
@@ -167,7 +195,8 @@ def main():
             rows += [row(name, [r]) for name, r in list_]
         else:
             rows[-1] = row(f"**{language}**: {list_[0][0]}", [list_[0][1]])
-    write(rows)
+    write("truth", TRUTH_HEAD, rows)
+    write("questions", QUESTIONS_HEAD, [questions_row("**All**", [a for _, a in asked])] + [questions_row(name, [a]) for name, a in asked])
 
 
 main()

@@ -22,7 +22,7 @@ import (
 func newBenchCmd(s *cmdutil.IO) *cobra.Command {
 	o := &options{IO: s}
 	var truth string
-	var mutate int
+	var mutate, questions int
 	cmd := &cobra.Command{
 		Use:     "bench",
 		Example: "  agent graph bench --mutate 50 -C ~/src/cobra",
@@ -31,12 +31,17 @@ func newBenchCmd(s *cmdutil.IO) *cobra.Command {
 			"nothing changed, an edit, and a question.\n\n" +
 			"With --truth, measure how often its edges are right: FILE has the facts of a reference parser, a JSON object\n" +
 			"per line. docs/graph.md tells their form, and has the figures for well-known repositories.\n\n" +
+			"With --questions as well, put questions to the graph's tools and to grep (who calls X, what breaks if X changes) and\n" +
+			"measure the tokens of the answers, and how much of what the reference knows they hold.\n\n" +
 			"With --mutate, measure how many failing tests \"agent graph impact\" names: in a copy of a Go module, functions\n" +
 			"are made to return at once, one after the other, and all tests are run.",
 		Args: cmdutil.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if mutate > 0 {
 				return o.mutate(cmd.Context(), mutate)
+			}
+			if questions > 0 && truth == "" {
+				return cmdutil.Usagef("--questions: expected the facts to judge the answers by, with --truth FILE")
 			}
 			if truth == "" {
 				return o.bench(cmd.Context())
@@ -46,6 +51,9 @@ func newBenchCmd(s *cmdutil.IO) *cobra.Command {
 				return err
 			}
 			return o.with(cmd.Context(), func(x *graph.Index) error {
+				if questions > 0 {
+					return o.ask(cmd.Context(), x, t, questions)
+				}
 				c := compare(x.Graph(), t)
 				if o.json {
 					return cmdutil.WriteJSON(o.Out, c)
@@ -58,8 +66,22 @@ func newBenchCmd(s *cmdutil.IO) *cobra.Command {
 	o.register(cmd)
 	cmd.Flags().IntVar(&mutate, "mutate", 0, "break up to `N` functions of a Go module, and run all tests for each")
 	cmd.Flags().StringVar(&truth, "truth", "", "compare the edges with the facts in `FILE`")
+	cmd.Flags().IntVar(&questions, "questions", 0, "with --truth: put `N` questions to the graph and to grep")
 	cmd.MarkFlagsMutuallyExclusive("truth", "mutate")
 	return cmd
+}
+
+// ask prints how well the graph and grep answer questions.
+func (o *options) ask(ctx context.Context, x *graph.Index, t *truth, n int) error {
+	ways, err := ask(ctx, x, t, n)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return cmdutil.WriteJSON(o.Out, ways)
+	}
+	printWays(o.Out, ways)
+	return nil
 }
 
 // figures are what agent graph bench measures, in milliseconds.
