@@ -206,6 +206,30 @@ func repo(t testing.TB) (dir string, git func(args ...string)) {
 	return dir, git
 }
 
+// TestUncommitted: a change, or a file that is not tracked; none outside a repository.
+func TestUncommitted(t *testing.T) {
+	t.Parallel()
+	dir, git := repo(t)
+	where := localAt(t, dir)
+	if profile.Uncommitted(t.Context(), where) {
+		t.Error("a clean repository has changes")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "new"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !profile.Uncommitted(t.Context(), where) {
+		t.Error("a new file is no change")
+	}
+	git("add", ".")
+	git("commit", "-qm", "More")
+	if profile.Uncommitted(t.Context(), where) {
+		t.Error("a commit leaves changes")
+	}
+	if profile.Uncommitted(t.Context(), localAt(t, t.TempDir())) {
+		t.Error("a directory without a repository has changes")
+	}
+}
+
 // TestGitSnapshot is 6.4: branch, counts, last commits.
 func TestGitSnapshot(t *testing.T) {
 	t.Parallel()

@@ -118,6 +118,15 @@ func (r *repository) ask(ctx context.Context, env core.Environment) {
 	}
 }
 
+// Uncommitted reports whether the repository of env's working directory has changes that
+// are not committed. Without git or a repository there are none. git runs programs that
+// the repository's settings name: call it only where they are trusted.
+func Uncommitted(ctx context.Context, env core.Environment) bool {
+	r := &repository{root: env.Info().Dir}
+	changes, ok := r.run(ctx, env, "status", "--porcelain", "--ignore-submodules=all")
+	return ok && changes != ""
+}
+
 // run runs git, without a shell, and reports whether it succeeded.
 func (r *repository) run(ctx context.Context, env core.Environment, args ...string) (string, bool) {
 	var out bytes.Buffer

@@ -20,6 +20,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
+	"github.com/seed-009c0928/agent/core/profile"
 	"github.com/seed-009c0928/agent/permissions"
 	"github.com/seed-009c0928/agent/sdk/agent"
 	"github.com/seed-009c0928/agent/sdk/host"
@@ -156,9 +157,9 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	c.library = t.Agent.Skills.Library
 	c.history = history{filepath.Join(c.set.Home, "history")}
 
-	var git func(context.Context) (bool, error)
-	if c.set.Trusted {
-		git = c.uncommitted
+	var git func(context.Context) bool
+	if c.set.Trusted { // git runs what a repository's settings name
+		git = func(ctx context.Context) bool { return profile.Uncommitted(ctx, c.agent.Env()) }
 	}
 	c.line = newStatusLine(ctx, c.set.Settings.Terminal.StatusLine, git)
 	defer c.line.close()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
-	"github.com/seed-009c0928/agent/core"
 )
 
 // Limits of what the status line runs in the background.
@@ -26,9 +24,9 @@ const (
 // statusLine runs the user's command for the status line, and finds out whether the
 // repository has changes that are not committed. It is safe for concurrent use.
 type statusLine struct {
-	command string                                  // of the user; may be empty
-	git     func(ctx context.Context) (bool, error) // nil without a git repository
-	changed chan struct{}                           // holds a token when there is something new to show
+	command string                         // of the user; may be empty
+	git     func(ctx context.Context) bool // nil where git is not to be run
+	changed chan struct{}                  // holds a token when there is something new to show
 
 	ctx  context.Context
 	stop context.CancelFunc
@@ -42,7 +40,7 @@ type statusLine struct {
 	dirty   bool
 }
 
-func newStatusLine(ctx context.Context, command string, git func(ctx context.Context) (bool, error)) *statusLine {
+func newStatusLine(ctx context.Context, command string, git func(ctx context.Context) bool) *statusLine {
 	s := &statusLine{command: command, git: git, changed: make(chan struct{}, 1)}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	return s
@@ -80,7 +78,7 @@ func (s *statusLine) update(input string) {
 		}
 	}
 	if s.git != nil {
-		dirty, _ = s.git(ctx) // without git, there is no mark
+		dirty = s.git(ctx)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,19 +90,6 @@ func (s *statusLine) update(input string) {
 		default:
 		}
 	}
-}
-
-// uncommitted reports whether the workspace's repository has changes. It is asked
-// only in trusted directories, as git runs what a repository's settings name.
-func (c *chat) uncommitted(ctx context.Context) (bool, error) {
-	var out strings.Builder
-	const script = "git -c core.fsmonitor=false --no-optional-locks status --porcelain --ignore-submodules 2>/dev/null | head -c 1"
-	p, err := c.agent.Env().Start(ctx, core.Command{Script: script, Stdout: &out, Stderr: io.Discard})
-	if err != nil {
-		return false, err
-	}
-	_, err = p.Wait()
-	return out.Len() > 0, err
 }
 
 // statusInput is what the user's command gets: the fields that Claude Code documents

@@ -31,7 +31,7 @@ func shown(t *testing.T, s *statusLine, input string) (string, bool) {
 // shown without what could control the terminal.
 func TestStatusLine(t *testing.T) {
 	got := filepath.Join(t.TempDir(), "input")
-	s := newStatusLine(t.Context(), "cat >"+got+`; printf '\033[31mred\033[0m\ttext\033]0;x\007\nsecond line\n'`, func(context.Context) (bool, error) { return true, nil })
+	s := newStatusLine(t.Context(), "cat >"+got+`; printf '\033[31mred\033[0m\ttext\033]0;x\007\nsecond line\n'`, func(context.Context) bool { return true })
 	defer s.close()
 	if text, dirty := s.show("{}"); text != "" || dirty {
 		t.Errorf("at first: %q, %v", text, dirty)

@@ -42,6 +42,18 @@ func (h headers) credentials() []Secret {
 	return list
 }
 
+// Written returns the headers as they are written in the settings, to put them back
+// there. The values are secret.
+func (h headers) Written() map[string]string {
+	all := map[string]string{}
+	for name, value := range h {
+		if value.IsSet() {
+			all[name] = value.state.text
+		}
+	}
+	return all
+}
+
 var credentialHeader = lazy.Regexp(`(?i)auth|key|token|secret|cookie|password`)
 
 // Preset is a service that is known by name. Its values are the defaults of the

@@ -46,14 +46,11 @@ func newPlanCmd(s *cmdutil.IO) *cobra.Command {
 	}
 	cmdutil.FlagSection(cmd.Flags(), cmdutil.SessionSection, o.registerCriteria)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write the plan to this new `FILE`")
-	o.register(cmd.Flags())
+	o.registerSession(cmd.Flags())
 	return cmd
 }
 
 func (o *options) plan(ctx context.Context, args []string, output string) error {
-	if err := o.check(); err != nil {
-		return err
-	}
 	if output != "" && !filepath.IsAbs(output) {
 		output = filepath.Join(o.Cwd, output)
 	}

@@ -56,6 +56,11 @@ func (o *options) register(f *pflag.FlagSet) {
 		f.StringVar(&o.format, "output-format", "text", "`FORMAT` of stdout: text, json (the status in the end) or stream-json (one event per line)")
 		f.BoolVarP(&o.verbose, "verbose", "v", false, "show details of every tool result")
 	})
+	o.registerSession(f)
+}
+
+// registerSession adds the flags of the sessions in which the model works.
+func (o *options) registerSession(f *pflag.FlagSet) {
 	o.flags.Register(f, setup.DirFlag|setup.SettingsFlags|setup.BareFlag|setup.ProviderFlags|setup.ProfileFlag|setup.PromptFlags|setup.PermissionFlags|setup.ToolFlags|setup.DebugFlag)
 }
 
@@ -87,7 +92,10 @@ func newRunCmd(s *cmdutil.IO) *cobra.Command {
 			"  gh issue view 12 | agent task run -",
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
-	cmdutil.FlagSection(cmd.Flags(), cmdutil.SessionSection, o.registerCriteria)
+	cmdutil.FlagSection(cmd.Flags(), cmdutil.SessionSection, func(f *pflag.FlagSet) {
+		o.registerCriteria(f)
+		f.BoolVar(&o.rollback, "rollback", false, "take back what a failed bead changed")
+	})
 	o.register(cmd.Flags())
 	return cmd
 }
@@ -95,7 +103,6 @@ func newRunCmd(s *cmdutil.IO) *cobra.Command {
 func (o *options) registerCriteria(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.criteria, "criteria", nil, "`COMMAND` that must succeed, instead of what is found; or KIND=VALUE with lint, file (PATH) or contains (PATH:TEXT)")
 	f.BoolVar(&o.done, "require-done", false, "the answer must also end with the line "+bead.Marker)
-	f.BoolVar(&o.rollback, "rollback", false, "take back what a failed bead changed")
 }
 
 func (o *options) run(ctx context.Context, args []string) error {

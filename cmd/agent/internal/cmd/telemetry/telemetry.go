@@ -158,27 +158,37 @@ func up(ctx context.Context, s *cmdutil.IO) error {
 
 // former is what the settings were before up.
 type former struct {
-	Enabled  bool   `json:"enabled"`
-	Endpoint string `json:"endpoint"`
-	Protocol string `json:"protocol"`
+	Enabled  bool              `json:"enabled"`
+	Endpoint string            `json:"endpoint"`
+	Protocol string            `json:"protocol"`
+	Headers  map[string]string `json:"headers,omitempty"` // as written in the settings
 }
 
 func formerFile(home string) string { return filepath.Join(home, "telemetry.json") }
 
-// redirect sends telemetry to the dashboard and keeps the former settings.
+// redirect sends telemetry to the dashboard and keeps the former settings. Headers are
+// for the former endpoint, and may be its keys: the dashboard does not get them.
 func redirect(ctx context.Context, home string) error {
-	var before former
+	var kept error
 	err := config.UserFile(home).Edit(ctx, func(in *config.Settings) []config.Change {
 		t := in.Telemetry
-		before = former{t.Enabled, t.Endpoint, t.Protocol}
-		return []config.Change{{Key: "telemetry.enabled", Value: "true"}, {Key: "telemetry.endpoint", Value: endpoint}, {Key: "telemetry.protocol", Value: "grpc"}}
+		if kept = keep(ctx, home, former{t.Enabled, t.Endpoint, t.Protocol, t.Headers.Written()}); kept != nil {
+			return nil
+		}
+		changes := []config.Change{{Key: "telemetry.enabled", Value: "true"}, {Key: "telemetry.endpoint", Value: endpoint}, {Key: "telemetry.protocol", Value: "grpc"}}
+		if len(t.Headers) > 0 {
+			changes = append(changes, config.Change{Key: "telemetry.headers", Value: "{}"})
+		}
+		return changes
 	})
-	if err != nil {
-		return err
-	}
+	return errors.Join(kept, err)
+}
+
+// keep saves the former settings, unless they are those of the dashboard.
+func keep(ctx context.Context, home string, before former) error {
 	path := formerFile(home)
 	return privatefile.Update(ctx, path, path+".lock", func(old []byte) ([]byte, error) {
-		if len(old) > 0 { // it is up already
+		if len(old) > 0 && before.Endpoint == endpoint { // it is up already
 			return old, nil
 		}
 		return json.Marshal(before)
@@ -239,9 +249,16 @@ func restore(ctx context.Context, home string) (bool, error) {
 		return false, err
 	}
 	if ours {
-		values := map[string]string{"telemetry.endpoint": before.Endpoint, "telemetry.protocol": before.Protocol, "telemetry.enabled": ""}
+		values := map[string]string{"telemetry.endpoint": before.Endpoint, "telemetry.protocol": before.Protocol, "telemetry.enabled": "", "telemetry.headers": ""}
 		if before.Enabled {
 			values["telemetry.enabled"] = "true"
+		}
+		if len(before.Headers) > 0 {
+			text, err := json.Marshal(before.Headers)
+			if err != nil {
+				return false, err
+			}
+			values["telemetry.headers"] = string(text)
 		}
 		for _, key := range cmdutil.SortedKeys(values) {
 			if value := values[key]; value != "" {
