@@ -166,7 +166,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/tasks":    {"cmd/agent/internal/config", "cmd/agent/internal/setup", "core/bead", "core/event", "core/model", "plugins/graph", "sdk/agent"},
 	"cmd/agent/internal/remote": {
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/privatefile", "cmd/agent/internal/setup",
-		"core/event", "permissions", "sdk/service", "sdk/service/client", "sdk/service/workspace",
+		"core/event", "core/store", "permissions", "sdk/service", "sdk/service/client", "sdk/service/workspace",
 	},
 	"cmd/agent/internal/run": {
 		"cmd/agent/internal/remote", "sdk/service", "sdk/service/client",

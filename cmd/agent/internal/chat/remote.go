@@ -100,6 +100,7 @@ func openRemote(ctx context.Context, c *client.Client, id string, n client.NewSe
 		if err != nil {
 			return nil, err
 		}
+		s.id = entry.ID
 		for _, r := range past {
 			s.take(r.Event)
 			s.past, cursor = r.Event.Seq, r.Cursor
@@ -109,7 +110,7 @@ func openRemote(ctx context.Context, c *client.Client, id string, n client.NewSe
 		}
 		clear(s.asked)
 		// The terminal shows the past with the first event behind it, which tells of the resumption.
-		s.events = append(s.events, event.Event{V: event.Version, Seq: s.past + 1, Time: time.Now(), Session: id, Body: event.SessionStart{Resumed: true}})
+		s.events = append(s.events, event.Event{V: event.Version, Seq: s.past + 1, Time: time.Now(), Session: s.id, Body: event.SessionStart{Resumed: true}})
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.wg.Go(func() { s.follow(ctx, cursor) })

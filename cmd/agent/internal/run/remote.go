@@ -91,13 +91,13 @@ func (t *remoteTask) send(ctx context.Context, resume string, n client.NewSessio
 		s, err := t.client.Create(ctx, n)
 		t.session, t.command = s.ID, s.ID
 		return err
-	case t.Prompt != "":
-		var err error
-		t.command, err = t.client.Input(ctx, t.session, t.Prompt)
+	}
+	s, err := remote.Find(ctx, t.client, resume)
+	if err != nil {
 		return err
 	}
-	s, err := t.client.Get(ctx, t.session)
-	if err != nil {
+	if t.session = s.ID; t.Prompt != "" {
+		t.command, err = t.client.Input(ctx, t.session, t.Prompt)
 		return err
 	}
 	switch t.since = s.Updated; {
@@ -116,10 +116,10 @@ func (t *remoteTask) send(ctx context.Context, resume string, n client.NewSessio
 func (t *remoteTask) answer(ctx context.Context) error {
 	id := t.reply.question
 	t.session = id
-	s, err := t.client.Get(ctx, id)
+	s, err := remote.Find(ctx, t.client, id)
 	if at := strings.LastIndex(id, "-"); errors.Is(err, fs.ErrNotExist) && at > 0 {
-		if found, ferr := t.client.Get(ctx, id[:at]); ferr == nil {
-			s, err, t.session = found, nil, found.ID
+		if found, ferr := remote.Find(ctx, t.client, id[:at]); ferr == nil {
+			s, err, id = found, nil, found.ID+id[at:]
 		}
 	} else if err == nil && len(s.Questions) > 0 {
 		id = s.Questions[0].QID
@@ -127,6 +127,7 @@ func (t *remoteTask) answer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.session = s.ID
 	at := slices.IndexFunc(s.Questions, func(q event.Question) bool { return q.QID == id })
 	if at < 0 {
 		return fmt.Errorf("session %s does not wait for an answer to %s; it is %s", s.ID, t.reply.question, s.State)

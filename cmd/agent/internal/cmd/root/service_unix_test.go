@@ -84,7 +84,7 @@ func TestService(t *testing.T) {
 	if out := second.read(second.stdout); out != "" {
 		t.Errorf("the second start prints %q", out)
 	}
-	out, _ = w.agent(0, "answer", "--on", url, question, "yes")
+	out, _ = w.agent(0, "answer", "--on", url, session[:12], "yes")
 	w.wants(out, "Over.")
 	if data, err := os.ReadFile(filepath.Join(w.home, ".local", "state", "agent", "work", "sessions", "default", session, "work", "made.txt")); err != nil || string(data) != "x" {
 		t.Errorf("the file of the session: %q, %v", data, err)
@@ -95,6 +95,8 @@ func TestService(t *testing.T) {
 	w.wants(errs, "does not wait for an answer")
 	out, _ = w.agent(0, "sessions", "show", "--on", url, session)
 	w.wants(out, "Make a file", "Over.", "idle")
+	out, _ = w.agent(0, "sessions", "show", "--on", url, session[:12])
+	w.wants(out, session, "idle")
 
 	second.signal(syscall.SIGINT)
 	if status := second.wait(); status.ExitStatus() != 130 {
@@ -130,7 +132,7 @@ func TestServiceExec(t *testing.T) {
 		t.Errorf("result %+v", result)
 	}
 	w.model(`[{text: [Again.]}]`)
-	out, _ := w.agent(0, "exec", "--on", url, "--resume", session, "And now?")
+	out, _ := w.agent(0, "exec", "--on", url, "--resume", session[:12], "And now?")
 	if out != "Again.\n" {
 		t.Errorf("stdout %q", out)
 	}
@@ -144,7 +146,11 @@ func TestServiceExec(t *testing.T) {
 		_, errs := w.agent(1, append([]string{"exec", "--on", url}, args...)...)
 		w.wants(errs, want)
 	}
-	_, errs := w.agent(2, "exec", "--on", url, "--add-dir", "/", "Go")
+	w.model(`[{text: [More.]}]`)
+	w.agent(0, "exec", "--on", url, "Once more")
+	_, errs := w.agent(2, "exec", "--on", url, "--resume", session[:2], "Go")
+	w.wants(errs, "matches several sessions")
+	_, errs = w.agent(2, "exec", "--on", url, "--add-dir", "/", "Go")
 	w.wants(errs, "--add-dir: not with --on")
 	_, errs = w.agent(2, "exec", "--on", "http://agents.example", "Go")
 	w.wants(errs, "in the clear")
@@ -159,6 +165,15 @@ func TestServiceExec(t *testing.T) {
 	c := w.run([]string{"AGENT_SERVICE_TOKEN=" + token}, "sessions", "list", "--on", url)
 	c.wait()
 	w.wants(c.read(c.stderr), "send a token of the service")
+}
+
+// TestServiceQuota: a tenant has as many sessions as its quota, others as the one of all.
+func TestServiceQuota(t *testing.T) {
+	w := newWorld(t, `[{text: [One.]}]`)
+	_, url := w.serveWith("--listen", "127.0.0.1:0", "--no-sandbox", "--quota", "default:sessions=1,tokens=1000000,cost=2.5", "--quota", "running=3")
+	w.agent(0, "exec", "--on", url, "Go")
+	_, errs := w.agent(1, "exec", "--on", url, "Go")
+	w.wants(errs, "the quota of tenant default is used up: 1 sessions; delete some")
 }
 
 // TestServiceTerminal answers a question on the terminal, leaves, and comes back.

@@ -135,7 +135,7 @@ func (o *options) handler(m *machine, list tokenList, log *slog.Logger) (h http.
 	if err == nil {
 		var a *api.API
 		a, err = api.New(api.Options{
-			Engine: m.db, Tokens: tokens, Hosts: o.api.names(), Check: o.checkSpec, Audit: audit, Workspaces: m.root, PrivateWebhooks: o.work.nearHooks, Logger: log,
+			Engine: m.db, Quotas: m.quotas, Tokens: tokens, Hosts: o.api.names(), Check: o.checkSpec, Audit: audit, Workspaces: m.root, PrivateWebhooks: o.work.nearHooks, Logger: log,
 		})
 		h = &reloading{list: list, log: log, api: a, Handler: page.NewService(page.Service{Engine: m.db, API: a, Price: o.price})}
 	}

@@ -23,15 +23,16 @@ import (
 
 // workOptions are what all machines of a service need.
 type workOptions struct {
-	data        string // directory; empty = below the agent's own
-	dirs        string // of the sessions
-	allowed     []string
-	nats        jetstream.ConnectOptions
-	replicas    int
-	places      int
-	most        string // permission mode
-	noSandbox   bool
-	nearHooks   bool
+	data      string // directory; empty = below the agent's own
+	dirs      string // of the sessions
+	allowed   []string
+	nats      jetstream.ConnectOptions
+	replicas  int
+	places    int
+	most      string // permission mode
+	noSandbox bool
+	nearHooks bool
+	quotas    quotaFlag
 }
 
 func (o *workOptions) register(f *pflag.FlagSet) {
@@ -44,6 +45,7 @@ func (o *workOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.replicas, "replicas", 0, "with --nats: keep each record on `N` servers, an odd number (default: as it is, at first 1)")
 	f.IntVar(&o.places, "sessions", 8, "run up to `N` sessions at the same time")
 	f.StringVar(&o.most, "max-permission-mode", string(permissions.ModeWorkspace), "refuse sessions with a permission `MODE` that allows more")
+	f.Var(&o.quotas, "quota", "bound tenants with `QUOTA`: [TENANT:]NAME=N,… of sessions, running, tokens, cost; repeatable")
 	f.BoolVar(&o.nearHooks, "private-webhooks", false, "let webhooks reach this machine and private networks, also by http")
 	f.BoolVar(&o.noSandbox, "no-sandbox", false, "run commands of sessions without the sandbox if the settings say so, or if it does not work here")
 }
@@ -57,7 +59,7 @@ func (o *workOptions) check(s *cmdutil.IO) error {
 	o.nats.URL = cmp.Or(o.nats.URL, s.Env(natsVariable))
 	switch {
 	case o.nats.URL == "" && (o.nats.Creds != "" || o.nats.CA != "" || o.replicas != 0):
-		return cmdutil.Usagef("--creds, --nats-ca and --replicas: use them with --nats URL, or "+natsVariable)
+		return cmdutil.Usagef("--creds, --nats-ca and --replicas: use them with --nats URL, or " + natsVariable)
 	case o.replicas < 0 || o.replicas > 5 || o.replicas != 0 && o.replicas%2 == 0:
 		return cmdutil.Usagef("--replicas %d: use 1, 3 or 5", o.replicas)
 	case o.places < 1:
@@ -104,6 +106,7 @@ const ownLease = 10 * time.Second
 type machine struct {
 	db     *jetstream.DB
 	worker *service.Worker
+	quotas *service.Quotas
 	root   *workspace.Root
 	close  func()
 }
@@ -121,8 +124,9 @@ func (o *options) open(ctx context.Context, log *slog.Logger) (*machine, error) 
 		m.root, err = workspace.Open(workspace.Options{Dir: o.work.dirs, Allow: o.work.allowed})
 	}
 	if err == nil {
+		m.quotas = service.NewQuotas(m.db, o.work.quotas)
 		m.worker, err = service.NewWorker(service.WorkerOptions{
-			Engine: m.db, Open: o.openSession, Places: o.work.places, Workspaces: m.root, PrivateWebhooks: o.work.nearHooks, Logger: log,
+			Engine: m.db, Quotas: m.quotas, Open: o.openSession, Places: o.work.places, Workspaces: m.root, PrivateWebhooks: o.work.nearHooks, Logger: log,
 		})
 	}
 	if err != nil {
