@@ -231,7 +231,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/page":            {"core/bead", "cmd/agent/internal/display", "cmd/agent/internal/insight", "core/event", "core/model", "core/store", "core/telemetry", "sdk/agent", "sdk/service", "sdk/service/api"},
 	"cmd/agent/internal/display":         {"core/event", "core/changes", "core/invisible"},
 	"cmd/agent/internal/vt":              {},
-	"cmd/agent/internal/bench":           {"core/model/...", "core/model/modeltest"},
+	"cmd/agent/internal/bench":           {"core/event", "core/model/...", "core/model/modeltest"},
 	"cmd/agent/internal/packaging":       {"cmd/agent/internal/cmd/root"},
 	"cmd/agent/internal/bench/yardstick": {},
 }

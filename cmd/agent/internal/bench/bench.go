@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -53,17 +54,37 @@ func (b *bench) once(ctx context.Context, s *scenario, c contestant) (sample, er
 			return sample{}, err
 		}
 	}
-	args := []string{"version"}
-	if !s.version {
-		args = c.arguments(b.model.endpoint(), "Do the work of the scenario: "+s.name+".")
+	if s.sessions != nil && c.judged {
+		sessions := filepath.Join(home, ".agent", "sessions")
+		if err := os.MkdirAll(sessions, 0o700); err != nil {
+			return sample{}, err
+		}
+		if err := s.sessions(sessions, workspace); err != nil {
+			return sample{}, err
+		}
 	}
 	b.model.play(s)
-	one, err := b.launch(ctx, dir, workspace, home, append([]string{c.path}, args...))
+	one, err := b.launch(ctx, dir, workspace, home, append([]string{c.path}, c.commandLine(b.model.endpoint(), s)...))
 	one.traffic = b.model.observed()
 	if err != nil {
 		return sample{}, err
 	}
-	return one, one.verify(s)
+	return one, one.verify(s, c.judged)
+}
+
+// commandLine returns the arguments of a program for a scenario.
+func (c contestant) commandLine(endpoint string, s *scenario) []string {
+	switch {
+	case len(s.command) > 0 && c.judged:
+		return s.command
+	case len(s.command) > 0:
+		return []string{"version"}
+	}
+	args := c.arguments(endpoint, "Do the work of the scenario: "+s.name+".")
+	if s.resume != "" && c.judged {
+		args = slices.Insert(args, 1, "--resume", s.resume)
+	}
+	return args
 }
 
 // launch runs argv through the launcher and returns its times and memory.
@@ -95,20 +116,25 @@ func (b *bench) launch(ctx context.Context, dir, workspace, home string, argv []
 		}
 		return sample{}, fmt.Errorf("%w; its last output:\n%s", err, tail(output.Name(), 2000))
 	}
-	return readReport(report)
+	one, err := readReport(report)
+	one.output = tail(output.Name(), 1<<20)
+	return one, err
 }
 
 // verify checks that the run did all of the scenario's work: a refused or
 // failed tool call would be fast.
-func (r sample) verify(s *scenario) error {
-	if s.version {
+func (r sample) verify(s *scenario, judged bool) error {
+	if len(s.command) > 0 {
+		if judged && !bytes.Contains(r.output, []byte(s.proof)) {
+			return fmt.Errorf("the output has no %q:\n%s", s.proof, r.output[:min(len(r.output), 2000)])
+		}
 		return nil
 	}
 	if got, want := len(r.traffic.arrivals), s.calls+1; got != want {
 		return fmt.Errorf("the model got %d requests, want %d", got, want)
 	}
-	if !r.traffic.proven {
-		return fmt.Errorf("the last request has no %q: the tool calls were not executed", s.proof)
+	if !r.traffic.proven && (judged || s.resume == "") {
+		return fmt.Errorf("the last request has no %q: the tool calls were not executed, or the session not resumed", s.proof)
 	}
 	return nil
 }

@@ -3,17 +3,22 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/seed-009c0928/agent/core/event"
 )
 
 // TestMain lets the test binary be the launcher, as bench itself is.
@@ -98,10 +103,10 @@ func TestFailedRunIsNoMeasurement(t *testing.T) {
 
 func TestVerifyCountsRequests(t *testing.T) {
 	short := sample{traffic: traffic{arrivals: make([]time.Time, 2), proven: true}}
-	if err := short.verify(&scenario{calls: 2}); err == nil {
+	if err := short.verify(&scenario{calls: 2}, true); err == nil {
 		t.Error("verify accepted 2 requests for 2 tool calls and an answer")
 	}
-	if err := short.verify(&scenario{calls: 1}); err != nil {
+	if err := short.verify(&scenario{calls: 1}, true); err != nil {
 		t.Errorf("verify: %v", err)
 	}
 }
@@ -207,6 +212,95 @@ func TestTargetsAreJudgedByTheMedian(t *testing.T) {
 	}
 }
 
+// TestCommandsProveTheirWork: a list without the session that must be in it is no
+// measurement of the agent, nor is a session that was not resumed.
+func TestCommandsProveTheirWork(t *testing.T) {
+	list := &scenario{command: []string{"sessions", "list"}, proof: "0198"}
+	if err := (sample{output: []byte("nothing")}).verify(list, true); err == nil {
+		t.Error("verify accepted an empty list")
+	}
+	if err := (sample{output: []byte("nothing")}).verify(list, false); err != nil {
+		t.Errorf("the yardstick lists nothing: %v", err)
+	}
+	resumed := &scenario{resume: longSession, proof: lastWords}
+	one := sample{traffic: traffic{arrivals: make([]time.Time, 1)}}
+	if err := one.verify(resumed, true); err == nil {
+		t.Error("verify accepted a session that was not resumed")
+	}
+	agent := contestant{judged: true, arguments: func(_, prompt string) []string { return []string{"exec", prompt} }}
+	if got := agent.commandLine("", resumed); !slices.Equal(got[:3], []string{"exec", "--resume", longSession}) {
+		t.Errorf("the agent runs %q", got)
+	}
+}
+
+// TestWrittenSessions reads back what the scenarios write.
+func TestWrittenSessions(t *testing.T) {
+	dir := t.TempDir()
+	if err := compactedSession(dir, "/w"); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, longSession+".jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		var e event.Event
+		if n%997 == 0 {
+			if err := json.Unmarshal(line, &e); err != nil || e.Seq != event.Seq(n) {
+				t.Fatalf("line %d: %v, %s", n, err, line)
+			}
+		}
+	}
+	if n < manyEvents-10 || n > manyEvents+10 {
+		t.Errorf("%d events, want about %d", n, manyEvents)
+	}
+}
+
+// TestPage: docs/performance.md has the rows that are measured, with their goals.
+func TestPage(t *testing.T) {
+	page := filepath.Join("..", "..", "..", "..", "docs", "performance.md")
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), pageStart)
+	table, _, _ := strings.Cut(rest, pageEnd)
+	var got, want []string
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, " | "); len(cells) > 3 {
+			got = append(got, cells[0]+" | "+cells[1])
+		}
+	}
+	for _, s := range scenarios() {
+		for _, m := range s.metrics {
+			r := row{label: s.name + ": " + m.name, unit: m.unit, target: m.target}
+			want = append(want, "| "+r.label+" | "+r.goal())
+		}
+	}
+	if len(got) < 2 || !slices.Equal(got[2:], want) {
+		t.Errorf("%s has other rows or goals than are measured: run go run ./cmd/agent/internal/bench -page docs/performance.md\ngot  %q\nwant %q", page, got, want)
+	}
+	copied := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(copied, []byte("before\n"+pageStart+"old\n"+pageEnd+"after\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rows := []row{{label: "work: time", unit: millis, target: 20, results: []result{{1, 1, 2}, {9, 8, 10}}}}
+	if err := writePage(copied, "a machine", []contestant{{name: "yardstick"}, {name: "agent"}}, rows); err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const shown = "before\n" + pageStart + "a machine.\n\n| Measure | Goal | yardstick | agent |\n| --- | ---: | ---: | ---: |\n" +
+		"| work: time | ≤ 20 ms | 1 ms (1–2) | 9 ms (8–10) |\n" + pageEnd + "after\n"
+	if string(written) != shown {
+		t.Errorf("got\n%s\nwant\n%s", written, shown)
+	}
+}
+
 func TestGrowthLeavesOutTheYardsticks(t *testing.T) {
 	// Turns of 1 ms that rise to late milliseconds in the last edge turns.
 	session := func(late int) sample {
@@ -249,6 +343,7 @@ func TestBadFlagsAreRefused(t *testing.T) {
 	for _, args := range [][]string{
 		{"-runs", "0"},
 		{"-check", "-skip-agent"},
+		{"-page", "x", "-only", "version"},
 		{"extra"},
 		{"-unknown"},
 	} {

@@ -1,8 +1,8 @@
 // Command bench runs the built agent against a model without latency and
 // prints the agent's own overhead: start-up, tool calls, output, streaming,
-// memory, and how the cost of a turn grows with the session.
+// memory, how the cost of a turn grows with the session, long sessions and many.
 //
-//	go run ./cmd/agent/internal/bench [-runs N] [-only TEXT] [-check]
+//	go run ./cmd/agent/internal/bench [-runs N] [-only TEXT] [-check] [-page docs/performance.md]
 //
 // Next to the agent it measures the yardstick, a minimal program that does the
 // same work with only net/http and os/exec, on the same machine in the same

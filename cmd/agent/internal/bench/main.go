@@ -22,6 +22,7 @@ type options struct {
 	runs      int
 	only      string
 	check     bool
+	page      string
 	timeout   time.Duration
 }
 
@@ -67,8 +68,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	defer server.Close()
 
 	b := &bench{model: server, temp: temp, timeout: opts.timeout}
-	fmt.Fprintf(stdout, "%s %s/%s, %d cores, median (min–max) of %d runs\n\n",
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), opts.runs)
+	machine := fmt.Sprintf("%s %s/%s, %d cores%s, median (min–max) of %d runs", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), load(), opts.runs)
+	fmt.Fprintf(stdout, "%s\n\n", machine)
 	var rows []row
 	for _, s := range scenarios() {
 		if !strings.Contains(s.name, opts.only) {
@@ -87,10 +88,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := printTable(stdout, contestants, rows); err != nil {
 		return err
 	}
+	if opts.page != "" {
+		if err := writePage(opts.page, machine, contestants, rows); err != nil {
+			return err
+		}
+	}
 	if opts.check && anyMissed(rows) {
 		return errMissed
 	}
 	return nil
+}
+
+// load tells the load average before the runs, where the system has a file of it:
+// what else runs makes the times worse.
+func load() string {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return ""
+	}
+	average, _, _ := strings.Cut(string(data), " ")
+	return ", load average " + average
 }
 
 func parseOptions(args []string, stderr io.Writer) (options, error) {
@@ -102,6 +119,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.runs, "runs", 5, "runs of each scenario")
 	flags.StringVar(&o.only, "only", "", "only scenarios whose name contains this `text`")
 	flags.BoolVar(&o.check, "check", false, "fail if the agent's median misses a target")
+	flags.StringVar(&o.page, "page", "", "write the table into this `file`, docs/performance.md")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "time after which one run is killed")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -111,6 +129,9 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	}
 	if o.runs < 1 {
 		return o, fmt.Errorf("-runs %d: at least one run is needed", o.runs)
+	}
+	if o.page != "" && (o.only != "" || o.skipAgent) {
+		return o, errors.New("-page needs all rows: leave out -only and -skip-agent")
 	}
 	if o.check && o.skipAgent {
 		return o, errors.New("-check judges the agent: leave out -skip-agent")

@@ -31,6 +31,7 @@ type sample struct {
 	wall    time.Duration
 	peak    int64 // bytes of resident memory, 0 if unknown
 	traffic traffic
+	output  []byte // of the process, its end
 }
 
 var peakMemory = metric{"peak memory", mebibytes, 40, func(r, _ sample) float64 { return float64(r.peak) / (1 << 20) }}

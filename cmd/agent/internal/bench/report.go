@@ -52,11 +52,7 @@ func printTable(w io.Writer, contestants []contestant, rows []row) error {
 	}
 	fmt.Fprintln(table)
 	for _, r := range rows {
-		fmt.Fprintf(table, "%s\t", r.label)
-		if r.target > 0 {
-			fmt.Fprintf(table, "≤ %g %s", r.target, r.unit)
-		}
-		fmt.Fprint(table, "\t")
+		fmt.Fprintf(table, "%s\t%s\t", r.label, r.goal())
 		for _, v := range r.results {
 			fmt.Fprintf(table, "%.4g %s (%.4g–%.4g)\t", v.median, r.unit, v.low, v.high)
 		}

@@ -11,36 +11,40 @@ import (
 // scenario is the work of one run: the model calls the tool a number of times,
 // once per answer, then ends with text.
 type scenario struct {
-	name    string
-	version bool // only run the program's version command, without a model
+	name string
+	// command is what the agent runs without a model; the yardstick prints its
+	// version, which is what a process costs.
+	command []string
+	resume  string // the agent resumes this session; the yardstick begins one
 
 	calls     int
 	tool      string
 	arguments func(n int) string
 	deltas    int // number of pieces of the last answer
 	// proof is text of the last call's result that is in a request only if the
-	// tool really ran.
+	// tool really ran; without calls, text of what the agent sends or prints.
 	proof string
 
-	prepare func(workspace string) error
-	metrics []metric
+	prepare  func(workspace string) error
+	sessions func(dir, workspace string) error // writes earlier sessions
+	metrics  []metric
 }
 
 const (
 	shortCalls   = 50
-	longCalls    = 500
+	longCalls    = 2_000
 	fileLines    = 200
 	outputBytes  = 10_000_000
 	streamDeltas = 5_000
 	// edge is how many turns at either end of the long session are compared.
-	edge = 50
+	edge = 100
 )
 
 func scenarios() []*scenario {
 	return []*scenario{
 		{
 			name:    "version",
-			version: true,
+			command: []string{"version"},
 			metrics: []metric{{"time", millis, 15, wall}, peakMemory},
 		},
 		{
@@ -91,9 +95,21 @@ func scenarios() []*scenario {
 			metrics: []metric{
 				{fmt.Sprintf("a turn of the first %d", edge), millis, 0, firstTurns},
 				{fmt.Sprintf("a turn of the last %d", edge), millis, 0, lastTurns},
-				{"growth beyond the yardstick's", factor, 1.5, growth},
+				{"growth beyond the yardstick's", factor, 1.2, growth},
 				peakMemory,
 			},
+		},
+		{
+			name:   fmt.Sprintf("resume after %d events", manyEvents),
+			resume: longSession, sessions: compactedSession, deltas: 1,
+			proof:   lastWords,
+			metrics: []metric{{"start to first request", millis, 300, firstRequest}, {"peak memory", mebibytes, 80, peakMemory.value}},
+		},
+		{
+			name:    fmt.Sprintf("list %d sessions", manySessions),
+			command: []string{"sessions", "list"}, sessions: sessionsToList,
+			proof:   fmt.Sprintf("0198%04x", manySessions/2),
+			metrics: []metric{{"time", millis, 150, wall}, peakMemory},
 		},
 	}
 }
