@@ -330,7 +330,7 @@ func (r *reader) agent(at string) {
 			return
 		}
 	}
-	r.skip("agent", at, "%v", err)
+	r.skip("agent", at, "%s", strings.TrimPrefix(err.Error(), "agent "+at+": "))
 }
 
 // servers reads the MCP servers of a file, or those that the manifest names or has.
