@@ -120,7 +120,11 @@ func TestHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := open(t, pl.options())
-	if _, err := h.Store().Link(t.Context(), dir); err != nil { // with what was approved
+	p, err := h.Store().Look(t.Context(), dir)
+	if err == nil {
+		err = h.Store().Link(t.Context(), p) // with what was approved
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	h = open(t, pl.options())

@@ -48,6 +48,7 @@ func termsOf(e bundle.Entry) (t terms) {
 type Installed struct {
 	*bundles.Bundle
 	Source  string
+	Linked  bool // it is used in place
 	Choices Choices
 	data    string
 	home    string
@@ -64,18 +65,29 @@ type Choices struct {
 	Allow Manifest `json:"allow,omitzero"`
 }
 
-// Bundles returns the bundles of the plugins that are installed in an agent's home,
-// by name. Those whose files are not the approved ones are errors.
+// Bundles returns the bundles of the plugins that are installed in an agent's home or
+// linked, by name. Those whose files are not the approved ones are errors, and linked ones
+// that ask for more than was approved.
 func Bundles(ctx context.Context, home string) (list []Installed, failed []error) {
-	store := bundle.Open(storeDir(home), bundle.Options{})
-	if _, err := os.Lstat(store.LockFile()); home == "" || errors.Is(err, fs.ErrNotExist) {
+	if home == "" {
 		return nil, nil
 	}
-	entries, err := store.List(ctx)
+	choices, err := readChoices(home)
 	if err != nil {
 		failed = append(failed, err)
 	}
-	choices, err := readChoices(home)
+	list, some := storedBundles(ctx, home, choices)
+	linked, more := linkedBundles(home, choices)
+	return append(list, linked...), slices.Concat(failed, some, more)
+}
+
+// storedBundles returns the bundles of the installed plugins.
+func storedBundles(ctx context.Context, home string, choices map[string]Choices) (list []Installed, failed []error) {
+	store := bundle.Open(storeDir(home), bundle.Options{})
+	if _, err := os.Lstat(store.LockFile()); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	entries, err := store.List(ctx)
 	if err != nil {
 		failed = append(failed, err)
 	}

@@ -168,7 +168,7 @@ func Open(ctx context.Context, o Options) *Host {
 				h.lose(f, err)
 			}
 		}
-		if err != nil {
+		if err != nil && !slices.ContainsFunc(h.broken, func(e *Error) bool { return e.Plugin == f.name }) {
 			h.broken = append(h.broken, &Error{f.name, err})
 		}
 	}
@@ -218,6 +218,9 @@ func find(ctx context.Context, o Options) []found {
 			list = append(list, found{name: linksFile, scope: Linked, err: err})
 		}
 		for _, l := range links {
+			if !l.program() {
+				continue
+			}
 			f := found{name: l.Name, scope: Linked, dir: l.Dir, origin: &linked{name: l.Name, dir: l.Dir, approved: l.Manifest}}
 			if l.Manifest != nil {
 				f.hooks = l.Manifest.Hooks

@@ -19,7 +19,12 @@ func TestLinkedManifestCannotGrow(t *testing.T) {
 	}
 	link := func() {
 		t.Helper()
-		if _, err := open(t, pl.options()).Store().Link(t.Context(), dir); err != nil {
+		store := open(t, pl.options()).Store()
+		p, err := store.Look(t.Context(), dir)
+		if err == nil {
+			err = store.Link(t.Context(), p)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

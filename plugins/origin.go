@@ -231,8 +231,7 @@ func (o *linked) load(context.Context) (loaded, error) {
 	}
 	if o.approved != nil {
 		if more := l.spec.Manifest.beyond(*o.approved); len(more) > 0 {
-			return l, fmt.Errorf("its manifest asks for more than you approved (%s): review it with 'agent plugins add --link %s'",
-				shorten(cleanLine(strings.Join(more, ", ")), 300), o.dir)
+			return l, asksForMore(more, o.dir)
 		}
 	}
 	sum := sha256.Sum256([]byte(o.stamp()))

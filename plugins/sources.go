@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/seed-009c0928/agent/core/gitignore"
+	"github.com/seed-009c0928/agent/plugins/bundles"
 )
 
 // maxSources bounds how many files and folders of a linked plugin are looked at
@@ -21,7 +22,7 @@ const maxSources = 2000
 var packages = []string{"node_modules", "__pycache__", "target"}
 
 // SourceStamp returns a text that changes when a file is added to the folder of a
-// plugin, removed or edited. Hidden files, those that its .gitignore names, installed
+// plugin, removed or edited. Hidden files that no plugin reads, those that its .gitignore names, installed
 // packages and the excepted files do not count, nor does anything beyond 2,000 files.
 func SourceStamp(dir string, except func(path string, info fs.FileInfo) bool) string {
 	var levels []gitignore.Level
@@ -37,7 +38,7 @@ func SourceStamp(dir string, except func(path string, info fs.FileInfo) bool) st
 			return fs.SkipAll
 		}
 		rel, _ := filepath.Rel(dir, path) // it is below dir
-		if rel = filepath.ToSlash(rel); strings.HasPrefix(e.Name(), ".") || slices.Contains(packages, e.Name()) || gitignore.Ignored(levels, rel, e.IsDir()) {
+		if rel = filepath.ToSlash(rel); strings.HasPrefix(e.Name(), ".") && !slices.Contains(bundles.Hidden, e.Name()) || slices.Contains(packages, e.Name()) || gitignore.Ignored(levels, rel, e.IsDir()) {
 			if e.IsDir() {
 				return fs.SkipDir
 			}

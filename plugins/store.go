@@ -9,18 +9,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/seed-009c0928/agent/core/atomicfile"
 	"github.com/seed-009c0928/agent/core/bundle"
-	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/plugins/bundles"
@@ -407,74 +403,6 @@ func (s *Store) Remove(ctx context.Context, name string, discardEdits bool) erro
 	return nil
 }
 
-// Link adds the plugin in a folder in place, without pinning its files.
-func (s *Store) Link(ctx context.Context, dir string) (Spec, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return Spec{}, err
-	}
-	l, err := read(sandbox.Resolve(dir))
-	if err != nil {
-		return l.spec, err
-	}
-	if _, err := s.files.Entry(ctx, l.spec.Name); !errors.Is(err, bundle.ErrNotInstalled) {
-		return l.spec, &Error{l.spec.Name, errors.Join(errors.New("it is installed: remove it first"), err)}
-	}
-	return l.spec, s.changeLinks(ctx, func(links map[string]link) {
-		links[l.spec.Name] = link{l.spec.Name, l.dir, &l.spec.Manifest}
-	})
-}
-
-// Linked reports whether a folder is linked, with all that its plugin.json asks for.
-func (s *Store) Linked(dir string) bool {
-	dir = sandbox.Resolve(dir)
-	spec, err := ReadSpec(dir)
-	if err != nil {
-		return false
-	}
-	links, err := readLinks(s.home)
-	return err == nil && slices.ContainsFunc(links, func(l link) bool {
-		return l.Dir == dir && l.Name == spec.Name && (l.Manifest == nil || len(spec.Manifest.beyond(*l.Manifest)) == 0)
-	})
-}
-
-// changeLinks updates the list of links. It is safe with several processes.
-func (s *Store) changeLinks(ctx context.Context, change func(map[string]link)) error {
-	if err := os.MkdirAll(s.home, 0o700); err != nil {
-		return err
-	}
-	file := filepath.Join(s.home, linksFile)
-	lock := flock.New(file + ".lock")
-	if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
-		return fmt.Errorf("%s: %w", lock.Path(), err)
-	}
-	defer lock.Close()
-	list, err := readLinks(s.home)
-	if err != nil {
-		return err
-	}
-	links := map[string]link{}
-	for _, l := range list {
-		links[l.Name] = l
-	}
-	before := maps.Clone(links)
-	if change(links); maps.Equal(before, links) {
-		return nil
-	}
-	doc := linksDocument{Version: 1, Links: map[string]string{}, Manifests: map[string]*Manifest{}}
-	for name, l := range links {
-		doc.Links[name] = l.Dir
-		if l.Manifest != nil {
-			doc.Manifests[name] = l.Manifest
-		}
-	}
-	data, err := json.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(file, append(data, '\n'), 0o600)
-}
-
 // Seal writes the checksums of a plugin's files into its plugin.json, so that
 // trust in that file covers exactly these files. It returns their number.
 func Seal(ctx context.Context, dir string) (int, error) {
@@ -530,45 +458,4 @@ func withChecksums(name string, data []byte, sums map[string]string) ([]byte, er
 		return nil, err
 	}
 	return data, nil
-}
-
-// linksDocument is the format of the links file.
-type linksDocument struct {
-	Version int               `json:"version"`
-	Links   map[string]string `json:"links"`
-	// Manifests are what the user approved, by name.
-	Manifests map[string]*Manifest `json:"manifests,omitempty"`
-}
-
-// link is a plugin that is used in place.
-type link struct {
-	Name, Dir string
-	Manifest  *Manifest // as approved; nil in a file of an older version
-}
-
-// linksFile is the file in the agent's home that lists the links.
-const linksFile = "plugin-links.json"
-
-// readLinks reads the list of linked plugins.
-func readLinks(home string) ([]link, error) {
-	file := filepath.Join(home, linksFile)
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var doc linksDocument
-	if err := jsonpos.Decode(file, data, &doc); err != nil {
-		return nil, err
-	}
-	if doc.Version != 1 {
-		return nil, fmt.Errorf("%s has the unknown version %d: update agent", file, doc.Version)
-	}
-	var list []link
-	for _, name := range slices.Sorted(maps.Keys(doc.Links)) {
-		list = append(list, link{name, doc.Links[name], doc.Manifests[name]})
-	}
-	return list, nil
 }

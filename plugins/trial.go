@@ -3,10 +3,13 @@ package plugins
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 
+	"github.com/seed-009c0928/agent/core/proc"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
@@ -47,6 +50,27 @@ func goProgram(dir, root string) (string, error) {
 		return "", err
 	}
 	return spec.program(root)
+}
+
+// RunBuild runs a command with the shell in a plugin's folder, to build it. It is not
+// sandboxed: it is the command of the plugin's author.
+func (s *Store) RunBuild(ctx context.Context, dir, command string, out io.Writer) error {
+	shell := []string{"sh", "-c"}
+	if runtime.GOOS == "windows" {
+		shell = []string{"cmd.exe", "/d", "/s", "/c"}
+	}
+	p, err := s.supervisor.Start(ctx, proc.Spec{
+		Path: shell[0], Args: append(shell[1:], command), Dir: dir, Stdout: out, Stderr: out,
+		Env: proc.FilterEnv(os.Environ(), proc.InheritAll, downloadNames...),
+	})
+	if err != nil {
+		return fmt.Errorf("cannot start the build: %w", err)
+	}
+	exit, err := p.Wait()
+	if err == nil && (exit.Code != 0 || exit.Signal != "") {
+		err = fmt.Errorf("the build %q failed: %s", command, describeExit(exit))
+	}
+	return err
 }
 
 // Build builds the plugin in a folder in place, if it is a Go module. Running processes

@@ -267,13 +267,20 @@ func (in *receiver) write(name string, mode fs.FileMode, content io.Reader) erro
 	return nil
 }
 
-// AddFolder copies a folder into the stage, without version control (.git) and
-// files such as .DS_Store. Files are refused as by AddArchive.
+// AddFolder copies a folder into the stage, without version control (.git), files such
+// as .DS_Store, and folders of caches and builds, which have a CACHEDIR.TAG
+// (https://bford.info/cachedir/). Files are refused as by AddArchive.
 func (g *Stage) AddFolder(ctx context.Context, dir string) error {
 	if err := g.copyFolder(ctx, dir); err != nil {
 		return fmt.Errorf("bundle: copying %s: %w", dir, err)
 	}
 	return nil
+}
+
+// isCache reports whether a folder is tagged as a cache, such as the target of cargo.
+func isCache(root *os.Root, dir string) bool {
+	info, err := root.Lstat(path.Join(dir, "CACHEDIR.TAG"))
+	return err == nil && info.Mode().IsRegular()
 }
 
 func (g *Stage) copyFolder(ctx context.Context, dir string) error {
@@ -292,6 +299,8 @@ func (g *Stage) copyFolder(ctx context.Context, dir string) error {
 		case err != nil:
 			return err
 		case entry.Name() == versionControl && entry.IsDir():
+			return fs.SkipDir
+		case entry.IsDir() && name != "." && isCache(from, name):
 			return fs.SkipDir
 		case name == "." || entry.Name() == versionControl || isJunk(entry.Name()):
 			return nil

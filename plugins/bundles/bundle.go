@@ -53,6 +53,7 @@ type Skill struct {
 	Scripts bool   `json:"scripts,omitempty"` // it has files beside its text
 	// Hooks describe what runs while the skill is active.
 	Hooks []string `json:"hooks,omitempty"`
+	hooks string   // as in its file
 }
 
 // Command is a prompt, used as /PLUGIN:NAME.

@@ -212,7 +212,7 @@ func (r *reader) skill(dir, folder string) {
 		return
 	}
 	if r.claim("skill", name, file) {
-		s := Skill{Name: r.b.Name + ":" + name, Path: dir, Summary: line(m.Description, 200), Scripts: len(r.list("skill", dir)) > 1}
+		s := Skill{Name: r.b.Name + ":" + name, Path: dir, Summary: line(m.Description, 200), Scripts: len(r.list("skill", dir)) > 1, hooks: m.Hooks}
 		for _, text := range m.HookLines() {
 			s.Hooks = append(s.Hooks, line(text, 300))
 		}
@@ -330,7 +330,7 @@ func (r *reader) agent(at string) {
 			return
 		}
 	}
-	r.skip("agent", at, "%v", err)
+	r.skip("agent", at, "%s", strings.TrimPrefix(err.Error(), "agent "+at+": "))
 }
 
 // servers reads the MCP servers of a file, or those that the manifest names or has.

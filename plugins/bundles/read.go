@@ -85,6 +85,9 @@ var marks = []struct {
 	{Cursor, ".cursor-plugin/plugin.json"},
 }
 
+// Hidden are the files and folders of plugins whose names begin with a dot.
+var Hidden = []string{".claude-plugin", ".codex-plugin", ".cursor-plugin", ".mcp.json", ".lsp.json"}
+
 func (r *reader) read() error {
 	if err := r.detect(); err != nil {
 		return err

@@ -36,17 +36,24 @@ func ParseHooks(src hooks.Source, data []byte) ([]hooks.Definition, []hooks.Prob
 	return defs, slices.Concat(problems, more, misspelt(defs)), err
 }
 
-// misspelt finds rules of "if" that name an unknown tool in the style of Claude Code. They
+// misspelt finds rules of "if" that name a tool in the style of Claude Code which is
+// unknown, or has no scope that rules could name. They
 // are valid, as plugins name their tools as they like, but match nothing. Tools here have
 // names in lower case.
 func misspelt(defs []hooks.Definition) (problems []hooks.Problem) {
 	for _, d := range defs {
 		name, _, _ := strings.Cut(strings.TrimSpace(d.Handler.If), "(")
-		if name == "" || slices.Contains(claudeTools, name) || name != "bash" && strings.ToLower(name) == name || CheckHookRule(d.Handler.If) != nil {
+		if name == "" || hookScopes[name] != "" || name != "bash" && strings.ToLower(name) == name || CheckHookRule(d.Handler.If) != nil {
 			continue
 		}
-		if near := jsonpos.Nearest(name, claudeTools); near != "" {
-			text := fmt.Sprintf("the rule %q of \"if\" matches no call: there is no tool %s; did you mean %s?", d.Handler.If, name, near)
+		why := ""
+		if slices.Contains(claudeTools, name) {
+			why = fmt.Sprintf("rules cannot name the tool %s; use the matcher", name)
+		} else if near := jsonpos.Nearest(name, claudeTools); near != "" {
+			why = fmt.Sprintf("there is no tool %s; did you mean %s?", name, near)
+		}
+		if why != "" {
+			text := fmt.Sprintf("the rule %q of \"if\" matches no call: %s", d.Handler.If, why)
 			problems = append(problems, hooks.Problem{Source: d.Source, Event: string(d.Event), Text: text})
 		}
 	}

@@ -15,6 +15,8 @@ func TestMisspeltTool(t *testing.T) {
 		"Bashh(git push *)":       "there is no tool Bashh; did you mean Bash?",
 		"bash(git push *)":        "there is no tool bash; did you mean Bash?",
 		"WebFecth(domain:x.test)": "there is no tool WebFecth; did you mean WebFetch?",
+		"WebSearch(go *)":         "rules cannot name the tool WebSearch; use the matcher",
+		"AskUserQuestion":         "rules cannot name the tool AskUserQuestion; use the matcher",
 		"Edits":                   "there is no tool Edits; did you mean Edit?",
 		"Bash(git push *)":        "",
 		"LS":                      "",

@@ -207,6 +207,9 @@ func (s *Setup) InstalledInfo(b plugins.Installed) PluginInfo {
 	info := PluginInfo{
 		Name: b.Name, Version: b.Version, Scope: plugins.User, State: "on", Summary: b.Summary, Dir: b.Dir, Tools: []string{}, Holds: BundleInfo(b.Bundle),
 	}
+	if b.Linked {
+		info.Scope = plugins.Linked
+	}
 	if !s.Settings.Plugins.Enabled || slices.Contains(s.Settings.Plugins.Disabled, b.Name) {
 		info.State = "off"
 	}

@@ -46,7 +46,8 @@ func newAddCmd(s *cmdutil.IO) *cobra.Command {
 			"GitHub, or URL[@REF][#FOLDER]), npm:NAME[@VERSION], NAME@MARKETPLACE, or the path of a Go package. Plugins for Claude Code, Codex and\n" +
 			"Cursor, Gemini CLI extensions and Agent Plugins work as they are, see docs/bundles.md.\n" +
 			"Go packages, and folders that are Go modules, are built. The files are copied, and compared with their checksums\n" +
-			"before they are used; with --link the folder itself is used, and not verified.",
+			"before they are used; with --link the folder itself is used, and not verified: you approve again what it runs, reads\n" +
+			"and reaches when that grows.",
 		Example: "  agent plugins add ./weather\n" +
 			"  agent plugins add owner/plugin@v1.2.0\n" +
 			"  agent plugins add npm:@owner/plugin\n" +
@@ -175,20 +176,28 @@ func (o *approveOptions) asks(c *plugins.Candidate) bool {
 // available says which sessions have a new plugin.
 const available = "Available in new sessions; in an open one, run /clear or /resume."
 
-func (o *addOptions) addLink(ctx context.Context, h *host, dir string) error {
-	spec, err := plugins.ReadSpec(dir)
+func (o *approveOptions) addLink(ctx context.Context, h *host, dir string) error {
+	p, err := h.Store().Look(ctx, dir)
 	if err != nil {
 		return err
 	}
-	o.showSpec(spec, dir, spec.Visible(dir, cmdutil.UserHome()))
-	fmt.Fprintln(o.Out, "A linked plugin runs directly from its folder and is not verified.")
-	if ok, err := o.approve(ctx, "Link "+spec.Name+"?"); err != nil || !ok {
+	if p.Bundle.Program {
+		o.showSpec(p.Spec, dir, p.Spec.Visible(dir, cmdutil.UserHome()))
+	} else {
+		o.showHead(p.Spec, dir)
+	}
+	showPieces(o.Out, p.Bundle, nil)
+	for _, more := range p.New {
+		fmt.Fprintf(o.Out, "NEW since you linked it: %s\n", display.VisibleLine(more, 200))
+	}
+	fmt.Fprintln(o.Out, "A linked plugin is used directly from its folder, and its files are not verified.")
+	if ok, err := o.approve(ctx, "Link "+p.Spec.Name+"?"); err != nil || !ok {
 		return err
 	}
-	if spec, err = h.Store().Link(ctx, dir); err != nil {
+	if err := h.Store().Link(ctx, p); err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "Linked %s.\n%s\n", spec.Name, available)
+	fmt.Fprintf(o.Out, "Linked %s.\n%s\n", p.Spec.Name, available)
 	return nil
 }
 
@@ -209,10 +218,7 @@ func (o *approveOptions) show(c *plugins.Candidate) {
 	if c.Bundle.Program {
 		o.showSpec(c.Spec, c.From(), c.Visible(cmdutil.UserHome()))
 	} else {
-		fmt.Fprintf(o.Out, "Plugin %s from %s\n", named(c.Spec), display.VisibleLine(c.From(), 300))
-		if c.Spec.Summary != "" {
-			fmt.Fprintf(o.Out, "  %s\n", display.VisibleLine(c.Spec.Summary, 300))
-		}
+		o.showHead(c.Spec, c.From())
 	}
 	showPieces(o.Out, c.Bundle, c.Former)
 	if c.Source.Commit != "" {
@@ -235,11 +241,15 @@ func (o *approveOptions) show(c *plugins.Candidate) {
 	}
 }
 
-func (o *approveOptions) showSpec(spec plugins.Spec, from string, visible []string) {
-	fmt.Fprintf(o.Out, "Plugin %s %s from %s\n", spec.Name, display.VisibleLine(spec.Version, 40), display.VisibleLine(from, 300))
+func (o *approveOptions) showHead(spec plugins.Spec, from string) {
+	fmt.Fprintf(o.Out, "Plugin %s from %s\n", named(spec), display.VisibleLine(from, 300))
 	if spec.Summary != "" {
 		fmt.Fprintf(o.Out, "  %s\n", display.VisibleLine(spec.Summary, 300))
 	}
+}
+
+func (o *approveOptions) showSpec(spec plugins.Spec, from string, visible []string) {
+	o.showHead(spec, from)
 	fmt.Fprintln(o.Out, "It is a program that runs on this machine. Permissions of its process:")
 	for _, line := range spec.Manifest.Lines() {
 		fmt.Fprintf(o.Out, "  - %s\n", display.VisibleLine(line, 300))

@@ -17,23 +17,29 @@ import (
 	"github.com/seed-009c0928/agent/plugins"
 )
 
-type devOptions struct{ addOptions }
+type devOptions struct {
+	approveOptions
+	build string
+}
 
 func newDevCmd(s *cmdutil.IO) *cobra.Command {
 	o := &devOptions{}
-	o.IO, o.link = s, true
+	o.IO = s
 	cmd := &cobra.Command{
 		Use:   "dev [DIR]",
 		Short: "Build and test a plugin whenever its files change",
-		Long: "Link the folder of a plugin after showing its permissions (see 'agent plugins add --link'). Whenever one of its\n" +
-			"files changes, build it if it is a Go module, and test it (see 'agent plugins test'). Open sessions use the new\n" +
-			"program from their next call on. Ctrl-C ends it; the folder stays linked until 'agent plugins remove'.",
-		Example: "  agent plugins dev\n  agent plugins dev ./weather",
+		Long: "Link the folder of a plugin of any format after showing its permissions (see 'agent plugins add --link').\n" +
+			"Whenever one of its files changes, run the command of --build, or build it if it is a Go module, and test it (see\n" +
+			"'agent plugins test'). If it then runs, reads or reaches more than you approved, you are asked again. What changes\n" +
+			"during a build counts as its result. Open sessions use a new program from their next call on, other changes after\n" +
+			"/clear or /resume. Ctrl-C ends it; the folder stays linked until 'agent plugins remove'.",
+		Example: "  agent plugins dev\n  agent plugins dev ./weather\n  agent plugins dev --build 'npm run build'",
 		Args:    cmdutil.Args(cobra.MaximumNArgs(1)),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), o.folder(args)) },
 	}
 	o.flags.Register(cmd.Flags(), setup.SettingsFlags)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for approval")
+	cmd.Flags().StringVar(&o.build, "build", "", "run `COMMAND` with the shell in the folder before each test; not sandboxed")
 	return cmd
 }
 
@@ -41,16 +47,24 @@ func newDevCmd(s *cmdutil.IO) *cobra.Command {
 const devPoll = 300 * time.Millisecond
 
 func (o *devOptions) run(ctx context.Context, dir string) error {
-	if linked, err := o.linkOnce(ctx, dir); err != nil || !linked {
-		return err
-	}
 	tick := time.NewTicker(devPoll)
 	defer tick.Stop()
-	for ctx.Err() == nil {
+	for first := true; ctx.Err() == nil; first = false {
 		built, _ := plugins.Built(dir) // the test reports the error
 		made := o.madeHere(built)
 		seen := plugins.SourceStamp(dir, made)
-		o.test(ctx, dir)
+		linked, err := o.link(ctx, dir)
+		if o.build != "" {
+			seen = plugins.SourceStamp(dir, made)
+		}
+		switch {
+		case linked:
+			o.test(ctx, dir)
+		case first || ctx.Err() != nil:
+			return err
+		case err != nil:
+			o.say(err.Error())
+		}
 		for now := seen; ; {
 			select {
 			case <-tick.C:
@@ -64,6 +78,11 @@ func (o *devOptions) run(ctx context.Context, dir string) error {
 		}
 	}
 	return nil
+}
+
+// say prints a line with the time.
+func (o *devOptions) say(text string) {
+	fmt.Fprintf(o.Out, "%s  %s\n", time.Now().Format(time.TimeOnly), display.Visible(text))
 }
 
 // madeHere returns what finds the files that this command writes: the built program, and
@@ -85,14 +104,20 @@ func (o *devOptions) madeHere(built string) func(string, fs.FileInfo) bool {
 	}
 }
 
-// linkOnce links the folder, unless it is linked with all that its manifest asks for.
-// It reports whether the folder is linked.
-func (o *devOptions) linkOnce(ctx context.Context, dir string) (bool, error) {
+// link runs the command of --build and links the folder, unless it is linked with all
+// that the plugin asks for. It reports whether the folder is linked.
+func (o *devOptions) link(ctx context.Context, dir string) (bool, error) {
 	h, err := o.open(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer h.Close()
+	if o.build != "" {
+		o.say("building …")
+		if err := h.Store().RunBuild(ctx, dir, o.build, &indented{o.Err}); err != nil {
+			return false, err
+		}
+	}
 	if h.Store().Linked(dir) {
 		return true, nil
 	}
@@ -105,7 +130,7 @@ func (o *devOptions) linkOnce(ctx context.Context, dir string) (bool, error) {
 // test prints how the plugin does now.
 func (o *devOptions) test(ctx context.Context, dir string) {
 	t := trial{options: &o.options, dir: dir}
-	fmt.Fprintf(o.Out, "%s  testing …\n", time.Now().Format(time.TimeOnly))
+	o.say("testing …")
 	err := t.run(ctx)
 	if ctx.Err() != nil {
 		return
@@ -115,8 +140,8 @@ func (o *devOptions) test(ctx context.Context, dir string) {
 		err = t.failed()
 	}
 	if err != nil {
-		fmt.Fprintf(o.Out, "%s  %s\n", time.Now().Format(time.TimeOnly), display.Visible(err.Error()))
+		o.say(err.Error())
 		return
 	}
-	fmt.Fprintf(o.Out, "%s  ready: %s passed\n", time.Now().Format(time.TimeOnly), display.Plural(len(t.results), "check"))
+	o.say("ready: " + display.Plural(len(t.results), "check") + " passed")
 }

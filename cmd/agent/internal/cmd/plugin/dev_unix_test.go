@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/plugins"
 	"github.com/seed-009c0928/agent/sdk"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
@@ -76,23 +77,8 @@ func TestDev(t *testing.T) {
 	s.Out = out
 	parrot(t, s.Cwd, "hello")
 	o := &devOptions{}
-	o.IO, o.link, o.yes, o.flags.Sets = s, true, true, []string{`sandbox.plugins=off`}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- o.run(ctx, o.folder(nil)) }()
-	wait := func(text string, times int) {
-		t.Helper()
-		for end := time.Now().Add(time.Minute); strings.Count(out.text(), text) < times; {
-			select {
-			case err := <-ended:
-				t.Fatalf("it ended: %v\n%s", err, out.text())
-			case <-time.After(10 * time.Millisecond):
-			}
-			if time.Now().After(end) {
-				t.Fatalf("no %q in\n%s", text, out.text())
-			}
-		}
-	}
+	o.IO, o.yes, o.flags.Sets = s, true, []string{`sandbox.plugins=off`}
+	wait, end := develop(t, o, out)
 	wait("Linked parrot.", 1)
 	wait("ready: 10 checks passed", 1)
 	parrot(t, s.Cwd, "goodbye")
@@ -104,13 +90,82 @@ func TestDev(t *testing.T) {
 	wait("plugin.json:1:", 1)
 	parrot(t, s.Cwd, "hello")
 	wait("ready: 10 checks passed", 2)
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	end()
 	before := strings.Count(out.text(), "Linked")
-	if linked, err := o.linkOnce(t.Context(), s.Cwd); err != nil || !linked || strings.Count(out.text(), "Linked") != before {
+	if linked, err := o.link(t.Context(), s.Cwd); err != nil || !linked || strings.Count(out.text(), "Linked") != before {
 		t.Errorf("the second time: %t, %v", linked, err)
+	}
+}
+
+// develop runs the command. It returns what waits until the output has a text so many
+// times, and what ends the command.
+func develop(t *testing.T, o *devOptions, out *watched) (wait func(text string, times int), end func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- o.run(ctx, o.folder(nil)) }()
+	wait = func(text string, times int) {
+		t.Helper()
+		for end := time.Now().Add(coretest.Patience); strings.Count(out.text(), text) < times; {
+			select {
+			case err := <-ended:
+				t.Fatalf("it ended: %v\n%s", err, out.text())
+			case <-time.After(10 * time.Millisecond):
+			}
+			if time.Now().After(end) {
+				t.Fatalf("no %q in\n%s", text, out.text())
+			}
+		}
+	}
+	end = func() {
+		t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	return wait, end
+}
+
+// TestDevBundle: a plugin for another program is built, linked and tested after each change,
+// and what it runs is approved again if that grows.
+func TestDevBundle(t *testing.T) {
+	s, _ := newIO(t)
+	out := &watched{}
+	s.Out = out
+	write := func(name, text string) {
+		t.Helper()
+		at := filepath.Join(s.Cwd, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(".claude-plugin/plugin.json", `{"name": "notes"}`)
+	write("about", "first")
+	o := &devOptions{build: "mkdir -p skills/one && { echo ---; echo description: $(cat about); echo ---; echo Text.; } >skills/one/SKILL.md"}
+	o.IO, o.yes = s, true
+	wait, end := develop(t, o, out)
+	wait("skill     notes:one first", 1)
+	wait("Linked notes.", 1)
+	wait("ready: 1 check passed", 1)
+	write("about", "second")
+	wait("building …", 2)
+	wait("ready: 1 check passed", 2)
+	write(".mcp.json", `{"mcpServers": {"db": {"command": "db"}}}`)
+	wait("NEW since you linked it: MCP server notes_db", 1)
+	wait("ready: 2 checks passed", 1)
+	write(".mcp.json", `{"mcpServers": {"db": {"command": "db", "url": "https://example.com"}}}`)
+	wait("FAIL  server db", 1)
+	write(".claude-plugin/plugin.json", "{")
+	wait("plugin.json:1:", 1)
+	write(".claude-plugin/plugin.json", `{"name": "notes"}`)
+	write(".mcp.json", `{"mcpServers": {"db": {"command": "db"}}}`)
+	wait("ready: 2 checks passed", 2)
+	end()
+	if n := strings.Count(out.text(), "Linked notes."); n != 2 {
+		t.Errorf("linked %d times:\n%s", n, out.text())
 	}
 }
 

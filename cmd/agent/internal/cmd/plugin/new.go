@@ -43,7 +43,7 @@ func newCreateCmd(s *cmdutil.IO) *cobra.Command {
 		Args: cmdutil.Args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return o.run(args[0]) },
 	}
-	cmd.Flags().StringVar(&o.lang, "lang", "go", "`LANGUAGE` of the plugin: go, python or node")
+	cmd.Flags().StringVar(&o.lang, "lang", "go", "`LANGUAGE` of the plugin: go, python, node or rust")
 	cmd.Flags().StringVar(&o.sdk, "sdk", "", "for go: use package sdk from the source of agent in `DIR`")
 	return cmd
 }
@@ -68,7 +68,11 @@ func (o *createOptions) run(name string) error {
 		return err
 	}
 	for _, file := range cmdutil.SortedKeys(files) {
-		if err := os.WriteFile(filepath.Join(dir, file), files[file], 0o644); err != nil {
+		at := filepath.Join(dir, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(at, files[file], 0o644); err != nil {
 			return err
 		}
 		fmt.Fprintf(o.Out, "%s\n", filepath.Join(name, file))
@@ -79,23 +83,24 @@ func (o *createOptions) run(name string) error {
 
 // files returns the content of a new plugin by file name.
 func (o *createOptions) files(name string) (map[string][]byte, error) {
-	entries, err := templates.ReadDir(path.Join("scaffold", o.lang))
-	if err != nil || !fs.ValidPath(o.lang) || o.lang == "." {
-		return nil, cmdutil.Usagef("--lang %q: expected go, python or node", o.lang)
+	if !slices.Contains([]string{"go", "python", "node", "rust"}, o.lang) {
+		return nil, cmdutil.Usagef("--lang %q: expected go, python, node or rust", o.lang)
 	}
 	fill := o.replacer(name)
 	files := map[string][]byte{}
-	for _, e := range entries {
-		text, err := templates.ReadFile(path.Join("scaffold", o.lang, e.Name()))
-		if err != nil {
-			return nil, err
+	root := path.Join("scaffold", o.lang)
+	err := fs.WalkDir(templates, root, func(at string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
 		}
-		file := strings.TrimSuffix(e.Name(), ".tmpl")
+		text, err := templates.ReadFile(at)
+		file := strings.TrimSuffix(strings.TrimPrefix(at, root+"/"), ".tmpl")
 		if slices.Contains(hiddenFiles, file) {
 			file = "." + file
 		}
 		files[file] = []byte(fill.Replace(string(text)))
-	}
+		return err
+	})
 	switch o.lang {
 	case "python":
 		files["protocol.binpb"], err = plugins.ProtocolDescriptor()

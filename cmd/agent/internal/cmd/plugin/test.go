@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/internal/plugintest"
-	"github.com/seed-009c0928/agent/plugins"
+	"github.com/seed-009c0928/agent/plugins/bundles"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
@@ -31,8 +32,9 @@ func newTestCmd(s *cmdutil.IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [DIR]",
 		Short: "Test the plugin in a folder",
-		Long: "Build the plugin in a folder if it is a Go module, start it, confined to its manifest, and check what an agent\n" +
-			"expects of every plugin, in any language. Its samples.json has calls with their expected results (docs/plugins.md).\n" +
+		Long: "Check that all which the plugin in a folder holds can be used, whatever program it was written for. If it has a\n" +
+			"program, build that if it is a Go module, start it, confined to its manifest, and check what an agent expects of\n" +
+			"every plugin, in any language. Its samples.json has calls with their expected results (docs/plugins.md).\n" +
 			"The plugin has an empty workspace and data directory, and the settings in samples.json. Its code runs without\n" +
 			"further approval.",
 		Example: "  agent plugins test\n  agent plugins test ./weather",
@@ -87,6 +89,13 @@ type checkResult struct {
 // run builds and starts the plugin and runs all checks. The error says why there are
 // no results.
 func (t *trial) run(ctx context.Context) (err error) {
+	b, err := bundles.Read(t.dir, "", nil)
+	if err == nil {
+		t.pieces(b)
+		if !b.Program {
+			return nil
+		}
+	} // else reading the program's plugin.json says what is wrong, too
 	samples, err := plugintest.ReadSamples(filepath.Join(t.dir, plugintest.SamplesFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -122,6 +131,24 @@ func (t *trial) run(ctx context.Context) (err error) {
 		}
 		return nil
 	})
+}
+
+// pieces checks that what the plugin's folder holds besides a program can be used. What
+// this program has no counterpart for is no failure.
+func (t *trial) pieces(b *bundles.Bundle) {
+	for _, l := range pieces(b) {
+		what, text, _ := strings.Cut(l, "\t")
+		name, _, _ := strings.Cut(text, "  ")
+		t.results = append(t.results, checkResult{Check: what + " " + name, OK: true})
+	}
+	for _, u := range slices.Concat(b.Unusable, setup.HookProblems(b)) {
+		other := u.Kind == "file" || u.Kind == "manifest" || u.Kind == "rule"
+		r := checkResult{Check: u.Kind + " " + u.Name, OK: other, Error: u.Reason}
+		if other {
+			r.Check, r.Error = "not used: "+u.String(), ""
+		}
+		t.results = append(t.results, r)
+	}
 }
 
 // openEmpty opens a host without plugins in a home.
@@ -165,16 +192,17 @@ func (t *trial) failed() error {
 		return nil
 	}
 	name := filepath.Base(t.dir)
-	if spec, err := plugins.ReadSpec(t.dir); err == nil {
-		name = spec.Name
+	if b, err := bundles.Read(t.dir, "", nil); err == nil {
+		name = b.Name
 	}
 	return fmt.Errorf("the plugin %s failed %d of %s", name, n, display.Plural(len(t.results), "check"))
 }
 
-// indented writes lines of a plugin's output.
+// indented writes lines of a plugin or its build.
 type indented struct{ io.Writer }
 
 func (w *indented) Write(line []byte) (int, error) {
-	_, err := fmt.Fprintf(w.Writer, "    | %s\n", strings.TrimRight(string(line), "\n"))
+	text := strings.ReplaceAll(strings.TrimRight(string(line), "\n"), "\n", "\n    | ")
+	_, err := fmt.Fprintf(w.Writer, "    | %s\n", text)
 	return len(line), err
 }

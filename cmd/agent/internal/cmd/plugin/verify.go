@@ -56,7 +56,11 @@ func (o *verifyOptions) run(ctx context.Context, names []string) error {
 	}
 	for _, b := range h.bundles { // reading them verified their files
 		if wanted(b.Name) && !b.Program {
-			fmt.Fprintf(o.Out, "%s: verified\n", b.Name)
+			result := "verified"
+			if b.Linked {
+				result = "linked, not verified"
+			}
+			fmt.Fprintf(o.Out, "%s: %s\n", b.Name, result)
 		}
 	}
 	for _, b := range h.Broken() {

@@ -1,6 +1,7 @@
 package root
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,7 +36,27 @@ func TestScaffolds(t *testing.T) {
 	})
 }
 
-func scaffolded(t *testing.T, lang, program string, env, test []string) {
+// TestRustScaffold is TestScaffolds for Rust, with the crates of Debian.
+func TestRustScaffold(t *testing.T) {
+	const crates = "/usr/share/cargo/registry"
+	for _, crate := range []string{"h2-0.3.*", "prost-0.11.*", "tokio-1.*", "serde_json-1.*"} {
+		if found, _ := filepath.Glob(filepath.Join(crates, crate)); len(found) == 0 {
+			t.Skip("no crates to build with (Debian 12: librust-h2-dev, librust-prost-dev, librust-tokio-dev, librust-serde-json-dev)")
+		}
+	}
+	if exec.Command("cargo", "--version").Run() != nil {
+		t.Skip("cargo is not installed")
+	}
+	home := t.TempDir()
+	config := fmt.Sprintf("[source.crates-io]\nreplace-with = \"debian\"\n[source.debian]\ndirectory = %q\n[net]\noffline = true\n", crates)
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := []string{"sh", "-c", "cargo build && cp target/debug/greeter . && cp greeter author"}
+	scaffolded(t, "rust", "main.rs", []string{"CARGO_HOME=" + home}, build, []string{"cargo", "test"})
+}
+
+func scaffolded(t *testing.T, lang, program string, env []string, tests ...[]string) {
 	t.Helper()
 	home, work := t.TempDir(), t.TempDir()
 	run := func(dir string, argv ...string) string {
@@ -53,7 +74,9 @@ func scaffolded(t *testing.T, lang, program string, env, test []string) {
 	}
 	run(work, "agent", "plugins", "new", "greeter", "--lang", lang)
 	dir := filepath.Join(work, "greeter")
-	run(dir, test...)
+	for _, test := range tests {
+		run(dir, test...)
+	}
 	if out := run(dir, "agent", "plugins", "add", "--yes", "."); !strings.Contains(out, "Added greeter 0.1.0, with 1 tool.") {
 		t.Errorf("add: %s", out)
 	}
@@ -64,6 +87,9 @@ func scaffolded(t *testing.T, lang, program string, env, test []string) {
 		}
 	}
 	author(t, dir, program)
+	if lang == "rust" {
+		run(dir, tests[0]...)
+	}
 	if out := run(work, "agent", "plugins", "test", dir); strings.Contains(out, "FAIL") || !strings.Contains(out, "ok    hook guard") {
 		t.Errorf("the plugin of testdata/author: %s", out)
 	}
@@ -77,8 +103,11 @@ func author(t *testing.T, dir, program string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		command := map[string]string{"plugin.py": `"python3", "./plugin.py"`, "plugin.js": `"node", "./plugin.js"`}[program]
+		command := map[string]string{"main.rs": `"./author"`, "plugin.py": `"python3", "./plugin.py"`, "plugin.js": `"node", "./plugin.js"`}[program]
 		text := strings.ReplaceAll(string(data), `"./author"`, command)
+		if name == "main.rs" {
+			name = "src/main.rs"
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
