@@ -88,27 +88,33 @@ func eventsPage(t *testing.T) string {
 // they have in JSON, and the members of each.
 func eventTypes(t *testing.T) map[string][]string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "..", "..", "..", "core", "event", "types.go"), nil, 0)
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "..", "core", "event", "types*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	structs, kinds := map[string][]string{}, map[string]string{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.TypeSpec:
-			if s, ok := n.Type.(*ast.StructType); ok {
-				structs[n.Name.Name] = jsonMembers(s)
-			}
-		case *ast.FuncDecl:
-			if n.Name.Name == "Type" {
-				if lit, ok := n.Body.List[0].(*ast.ReturnStmt).Results[0].(*ast.BasicLit); ok {
-					kind, _ := strconv.Unquote(lit.Value) // Go source that compiles
-					kinds[kind] = n.Recv.List[0].Type.(*ast.Ident).Name
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				if s, ok := n.Type.(*ast.StructType); ok {
+					structs[n.Name.Name] = jsonMembers(s)
+				}
+			case *ast.FuncDecl:
+				if n.Name.Name == "Type" {
+					if lit, ok := n.Body.List[0].(*ast.ReturnStmt).Results[0].(*ast.BasicLit); ok {
+						kind, _ := strconv.Unquote(lit.Value) // Go source that compiles
+						kinds[kind] = n.Recv.List[0].Type.(*ast.Ident).Name
+					}
 				}
 			}
-		}
-		return true
-	})
+			return true
+		})
+	}
 	types := map[string][]string{}
 	for kind, name := range kinds {
 		types[kind] = structs[name]
