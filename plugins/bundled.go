@@ -34,7 +34,8 @@ type terms struct {
 	// process.
 	Pieces    bool            `json:"pieces,omitempty"`
 	NoProgram bool            `json:"noProgram,omitempty"`
-	Entry     json.RawMessage `json:"entry,omitempty"` // of its marketplace
+	Entry     json.RawMessage `json:"entry,omitempty"`  // of its marketplace
+	Hooked    []string        `json:"hooked,omitempty"` // events that its files have hooks for
 }
 
 func termsOf(e bundle.Entry) (t terms) {
@@ -111,13 +112,26 @@ func storedBundles(ctx context.Context, home string, choices map[string]Choices)
 			err = fmt.Errorf("its name is %q, expected %q", b.Name, e.Name)
 		}
 		if err != nil {
-			failed = append(failed, &Error{e.Name, err})
+			failed = append(failed, &brokenBundle{&Error{e.Name, err}, t.Hooked})
 			continue
 		}
 		list = append(list, Installed{Bundle: b, Source: sourceText(e.Source), Choices: choices[e.Name], data: DataDir(home, e.Name), home: home})
 	}
 	return list, failed
 }
+
+// brokenBundle is the error of a bundle that cannot be used, and the events that the user
+// approved hooks for.
+type brokenBundle struct {
+	err    *Error
+	hooked []string
+}
+
+// Error implements error.
+func (b *brokenBundle) Error() string { return b.err.Error() }
+
+// Unwrap returns the error with the name of the plugin.
+func (b *brokenBundle) Unwrap() error { return b.err }
 
 // DataDir returns the directory in which a plugin keeps files.
 func DataDir(home, name string) string { return filepath.Join(home, "plugin-data", name) }

@@ -79,7 +79,7 @@ func (h *Host) HookPoints() []string {
 	return list
 }
 
-// lose notes the hooks of a plugin that cannot be used.
+// lose notes the hooks that the user approved of a plugin that cannot be used.
 func (h *Host) lose(f found, err error) {
 	for _, point := range f.hooks {
 		h.lost = append(h.lost, Hook{Plugin: f.name, Name: "hooks", Event: point, err: err})

@@ -151,6 +151,9 @@ func Open(ctx context.Context, o Options) *Host {
 	for _, err := range o.BrokenBundles {
 		if e := (*Error)(nil); errors.As(err, &e) && !slices.Contains(o.Disabled, e.Plugin) {
 			h.broken = append(h.broken, e)
+			if b := (*brokenBundle)(nil); errors.As(err, &b) {
+				h.lose(found{name: e.Plugin, hooks: b.hooked}, e)
+			}
 		}
 	}
 	for _, b := range o.Bundles {
@@ -223,7 +226,10 @@ func find(ctx context.Context, o Options) []found {
 			}
 			f := found{name: l.Name, scope: Linked, dir: l.Dir, origin: &linked{name: l.Name, dir: l.Dir, approved: l.Manifest}}
 			if l.Manifest != nil {
-				f.hooks = l.Manifest.Hooks
+				f.hooks = slices.Clone(l.Manifest.Hooks)
+			}
+			if l.Terms != nil {
+				f.hooks = append(f.hooks, l.Terms.Hooked...)
 			}
 			list = append(list, f)
 		}

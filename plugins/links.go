@@ -78,7 +78,7 @@ func readFolder(dir string) (Spec, *bundles.Bundle, error) {
 // it did when it was looked at.
 func (s *Store) Link(ctx context.Context, p *InPlace) error {
 	return s.changeLinks(ctx, func(links map[string]link) {
-		l := link{Name: p.Spec.Name, Dir: p.dir, Terms: &linkTerms{NoProgram: !p.Bundle.Program, Powers: p.Bundle.Powers()}}
+		l := link{Name: p.Spec.Name, Dir: p.dir, Terms: &linkTerms{NoProgram: !p.Bundle.Program, Powers: p.Bundle.Powers(), Hooked: p.Bundle.HookPoints()}}
 		if p.Bundle.Program {
 			l.Manifest = &p.Spec.Manifest
 		}
@@ -109,7 +109,8 @@ type link struct {
 // linkTerms are what the user approved with a link besides the manifest.
 type linkTerms struct {
 	NoProgram bool     `json:"noProgram,omitempty"`
-	Powers    []string `json:"powers"` // see [bundles.Bundle.Powers]
+	Powers    []string `json:"powers"`           // see [bundles.Bundle.Powers]
+	Hooked    []string `json:"hooked,omitempty"` // events that its files have hooks for
 }
 
 // program reports whether the link is one of a plugin with a program.
@@ -161,7 +162,7 @@ func linkedBundles(home string, choices map[string]Choices) (list []Installed, f
 			}
 		}
 		if err != nil {
-			failed = append(failed, &Error{l.Name, err})
+			failed = append(failed, &brokenBundle{&Error{l.Name, err}, l.Terms.Hooked})
 			continue
 		}
 		list = append(list, Installed{Bundle: b, Linked: true, Source: l.Dir, Choices: choices[l.Name], data: DataDir(home, l.Name), home: home})

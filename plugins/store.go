@@ -340,7 +340,7 @@ func (c *Candidate) Install(ctx context.Context, h *Host) (desc *toolproto.Descr
 
 // place installs the files with the user's consent.
 func (c *Candidate) place(ctx context.Context) error {
-	text, err := json.Marshal(terms{Spec: c.Spec, Pieces: true, NoProgram: !c.Bundle.Program, Entry: c.Entry})
+	text, err := json.Marshal(terms{Spec: c.Spec, Pieces: true, NoProgram: !c.Bundle.Program, Entry: c.Entry, Hooked: c.Bundle.HookPoints()})
 	if err != nil {
 		return err
 	}

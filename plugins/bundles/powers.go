@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 )
 
@@ -24,9 +25,7 @@ func (b *Bundle) Powers() []string {
 		}
 	}
 	for _, h := range b.Hooks {
-		var events map[string]map[string][]json.RawMessage
-		_ = json.Unmarshal(h.Data, &events) // it was made by this package
-		for event, groups := range events["hooks"] {
+		for event, groups := range h.events() {
 			for _, group := range groups {
 				add("hook "+event+" of "+h.Path, event, group)
 			}
@@ -46,4 +45,21 @@ func (b *Bundle) Powers() []string {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// HookPoints returns the events that the bundle has hooks for, except those of its skills.
+func (b *Bundle) HookPoints() []string {
+	var list []string
+	for _, h := range b.Hooks {
+		list = slices.AppendSeq(list, maps.Keys(h.events()))
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// events returns the groups of hooks by event.
+func (h Hooks) events() map[string][]json.RawMessage {
+	var file map[string]map[string][]json.RawMessage
+	_ = json.Unmarshal(h.Data, &file) // it was made by this package
+	return file["hooks"]
 }
