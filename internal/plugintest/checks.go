@@ -166,7 +166,11 @@ func (d *Driver) refuses(s Sample) func(context.Context) error {
 // work must end soon then.
 func (d *Driver) checkSample(ctx context.Context, s Sample) error {
 	if !s.Blocks {
-		res, err := d.Run(ctx, s)
+		run := d.Run
+		if s.Changes {
+			run = d.runChanging
+		}
+		res, err := run(ctx, s)
 		if err == nil {
 			err = s.compare(res)
 		}
@@ -182,6 +186,45 @@ func (d *Driver) checkSample(ctx context.Context, s Sample) error {
 		return fmt.Errorf("cancelled: %w; expected a result", err)
 	}
 	return nil
+}
+
+// runChanging runs a sample that changes the tools: a watch is told of them at once, and
+// again after the change.
+func (d *Driver) runChanging(ctx context.Context, s Sample) (res Result, err error) {
+	before, err := d.Describe(ctx)
+	if err != nil {
+		return res, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := d.Client.Session(ctx)
+	if err == nil {
+		err = stream.Send(&toolproto.HostFrame{Frame: &toolproto.HostFrame_Watch{Watch: &toolproto.Watch{}}})
+	}
+	told := func(when string) error {
+		f, err := stream.Recv()
+		if err != nil || f.GetToolsChanged() == nil {
+			return fmt.Errorf("a watch was not told of the tools %s: got %v, %w", when, f, err)
+		}
+		return nil
+	}
+	if err == nil {
+		err = told("at once")
+	}
+	if err == nil {
+		res, err = d.Run(ctx, s)
+	}
+	if err == nil {
+		err = told("after the change")
+	}
+	if err != nil {
+		return res, err
+	}
+	after, err := d.Describe(ctx)
+	if err == nil && proto.Equal(before, after) {
+		err = errors.New("the description is the same after the change")
+	}
+	return res, err
 }
 
 func (d *Driver) checkConcurrent(ctx context.Context, samples []Sample) error {

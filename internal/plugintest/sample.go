@@ -45,7 +45,8 @@ type Sample struct {
 	Result    json.RawMessage `json:"result"`   // structured
 	Prompt    bool            `json:"prompt"`   // of a command: the text is for the model
 	Questions []string        `json:"questions"`
-	Blocks    bool            `json:"blocks"` // runs until it is cancelled
+	Blocks    bool            `json:"blocks"`  // runs until it is cancelled
+	Changes   bool            `json:"changes"` // the call changes the tools of a dynamic plugin
 }
 
 // contextTokens is what a context source may add if a sample does not say.

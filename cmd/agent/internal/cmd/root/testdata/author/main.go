@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -43,8 +44,26 @@ func consult(ctx *sdk.Context, _ none) (string, error) {
 	return c.Text + " " + c.Model, err
 }
 
+var more = make(chan struct{}, 10)
+
+// grow offers another tool whenever more is asked for.
+func grow(ctx context.Context, offer func(...sdk.Extension) error) {
+	var list []sdk.Extension
+	for {
+		select {
+		case <-more:
+			list = append(list, sdk.Tool(fmt.Sprint("grown", len(list)), "New.", func(*sdk.Context, none) (string, error) { return "new", nil }))
+			if err := offer(list...); err != nil {
+				panic(err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 func main() {
-	sdk.Serve(sdk.Plugin{Name: "author", Version: "0.1.0"},
+	sdk.Serve(sdk.Plugin{Name: "author", Version: "0.1.0", Dynamic: grow},
 		sdk.Tool("settings", "Show the settings.", func(ctx *sdk.Context, _ none) (map[string]any, error) {
 			values := map[string]any{}
 			err := ctx.Settings(&values)
@@ -75,6 +94,14 @@ func main() {
 		sdk.Tool("wait", "Wait.", func(ctx *sdk.Context, _ none) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
+		}),
+		sdk.Tool("grow", "Get a tool.", func(ctx *sdk.Context, _ none) (string, error) {
+			select {
+			case more <- struct{}{}:
+				return "grown", nil
+			case <-ctx.Done():
+				return "", ctx.Err()
+			}
 		}),
 		sdk.Command("say", "TEXT", "Say it", func(_ *sdk.Context, args string) (sdk.Reply, error) { return sdk.Reply{Text: args}, nil }),
 		sdk.Command("plan", "TEXT", "Plan it", func(_ *sdk.Context, args string) (sdk.Reply, error) {

@@ -48,7 +48,9 @@ fn wait(call: &Call, _: &Value) -> Result<Outcome, Failure> {
 fn main() {
     let (none, text) = (schema(&[], json!({})), json!({"type": "string"}));
     let plugin = Plugin::new("author", "0.1.0");
-    plugin.tools(vec![
+    plugin.dynamic();
+    let grown = plugin.clone();
+    plugin.set_tools(vec![
         Tool::new("settings", "Show the settings.", none.clone(), |call, _| Ok(call.settings()?.into())),
         Tool::new("keep", "Keep a text.", schema(&["text"], json!({ "text": text })), keep),
         Tool::new("ask", "Ask the user.", none.clone(), ask),
@@ -57,17 +59,23 @@ fn main() {
         Tool::new("repeat", "Repeat a text.", schema(&["text"], json!({"text": text, "times": {"type": "integer", "default": 2}})), repeat),
         Tool::new("large", "Return much.", none.clone(), large),
         Tool::new("lose", "Fail.", none.clone(), |_, _| Err(Failure::new("NOT_FOUND", "no such ticket"))),
-        Tool::new("wait", "Wait.", none, wait),
+        Tool::new("wait", "Wait.", none.clone(), wait),
+        Tool::new("grow", "Get a tool.", none.clone(), move |_, _| {
+            let mut tools = grown.tools();
+            tools.push(Tool::new(&format!("grown{}", tools.len()), "New.", none.clone(), |_, _| Ok("new".into())));
+            grown.set_tools(tools);
+            Ok("grown".into())
+        }),
     ]);
-    plugin.commands(vec![
+    plugin.set_commands(vec![
         Command::new("say", "TEXT", "Say it", |_, args| Ok(args.into())),
         Command::new("plan", "TEXT", "Plan it", |_, args| Ok(Outcome::prompt(format!("Plan {args}.")))),
     ]);
-    plugin.contexts(vec![ContextSource::new("ticket", "The ticket", |_, r| {
+    plugin.set_contexts(vec![ContextSource::new("ticket", "The ticket", |_, r| {
         Ok(format!("ticket 1 about {}, {}", r.input, r.max_tokens).into())
     })]);
     let deny = |reason: String| Ok(Some(Reply { verdict: Some("deny"), reason, ..Reply::default() }));
-    plugin.hooks(vec![
+    plugin.set_hooks(vec![
         Hook {
             condition: "Bash(rm *)".into(),
             ..Hook::new("PreToolUse", "guard", move |_, e| deny(format!("no {}", e["tool_input"]["command"].as_str().unwrap())))

@@ -36,8 +36,15 @@ const wait = (call) => new Promise((_, reject) => {
   call.signal.addEventListener('abort', end);
 });
 
-serve({
+const grow = async () => {
+  const name = `grown${Object.keys(plugin.tools).length}`;
+  served.setTools({ ...plugin.tools, [name]: { description: 'New.', schema: schema(), run: async () => 'new' } });
+  return 'grown';
+};
+
+const plugin = {
   name: 'author',
+  dynamic: true,
   version: '0.1.0',
   tools: {
     settings: { description: 'Show the settings.', schema: schema(), run: async (call) => call.settings },
@@ -53,6 +60,7 @@ serve({
     large: { description: 'Return much.', schema: schema(), run: large },
     lose: { description: 'Fail.', schema: schema(), run: async () => { throw fail('NOT_FOUND', 'no such ticket'); } },
     wait: { description: 'Wait.', schema: schema(), run: wait },
+    grow: { description: 'Get a tool.', schema: schema(), run: grow },
   },
   commands: {
     say: { args: 'TEXT', description: 'Say it', run: async (call, args) => args },
@@ -66,4 +74,6 @@ serve({
     note: { event: 'PostToolUse', run: async () => ({ context: 'noted', message: 'seen' }) },
     block: { event: 'UserPromptSubmit', run: async (call, event) => (event.prompt === 'block me' ? { verdict: 'deny', reason: 'not now' } : undefined) },
   },
-});
+};
+
+const served = serve(plugin);

@@ -42,11 +42,17 @@ def wait(call):
     raise Error("CANCELLED", "cancelled")
 
 
+def grow(call):
+    name = f"grown{len(PLUGIN.tools)}"
+    PLUGIN.set_tools([*PLUGIN.tools.values(), Tool(name, "New.", lambda call: "new", schema())])
+    return "grown"
+
+
 def note(call, event):
     return Reply(context="noted", message="seen")
 
 
-serve(Plugin("author", "0.1.0", [
+PLUGIN = Plugin("author", "0.1.0", [
     Tool("settings", "Show the settings.", lambda call: call.settings, schema()),
     Tool("keep", "Keep a text.", keep, schema(["text"], text={"type": "string"})),
     Tool("ask", "Ask the user.", ask, schema()),
@@ -57,10 +63,13 @@ serve(Plugin("author", "0.1.0", [
     Tool("large", "Return much.", large, schema()),
     Tool("lose", "Fail.", lose, schema()),
     Tool("wait", "Wait.", wait, schema()),
+    Tool("grow", "Get a tool.", grow, schema()),
     Command("say", "TEXT", "Say it", lambda call, args: args),
     Command("plan", "TEXT", "Plan it", lambda call, args: Prompt(f"Plan {args}.")),
     ContextSource("ticket", "The ticket", lambda call, request: f"ticket 1 about {request.input}, {request.max_tokens}"),
     Hook("PreToolUse", "guard", lambda call, event: Reply("deny", f"no {event['tool_input']['command']}"), condition="Bash(rm *)"),
     Hook("PostToolUse", "note", note),
     Hook("UserPromptSubmit", "block", lambda call, event: Reply("deny", "not now") if event["prompt"] == "block me" else None),
-]))
+], dynamic=True)
+
+serve(PLUGIN)
