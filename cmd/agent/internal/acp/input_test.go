@@ -42,6 +42,8 @@ func TestBadInput(t *testing.T) {
 		"a batch":             {`[{"jsonrpc":"2.0","id":1,"method":"x"}]` + "\n" + initialize, `"code":-32600`},
 		"unknown method":      {initialize + `{"jsonrpc":"2.0","id":1,"method":"x/y"}` + "\n", `"id":1,"error":{"code":-32601,"message":"unknown method \"x/y\""`},
 		"wrong type":          {initialize + `{"jsonrpc":"2.0","id":"a","method":"session/new","params":{"cwd":5}}` + "\n", `"id":"a","error":{"code":-32602`},
+		"no directory":        {initialize + `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/no/such/dir","mcpServers":[]}}` + "\n", `"error":{"code":-32602,"message":"invalid params: cwd: \"/no/such/dir\" is not a directory`},
+		"relative directory":  {initialize + `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/","additionalDirectories":["sub"],"mcpServers":[]}}` + "\n", `"message":"invalid params: additionalDirectories: the directory \"sub\" is not absolute`},
 		"no params":           {`{"jsonrpc":"2.0","id":1,"method":"initialize"}` + "\n" + initialize, `"code":-32602`},
 		"not initialized":     {`{"jsonrpc":"2.0","id":1,"method":"session/list","params":{}}` + "\n" + initialize, `send initialize first`},
 		"half a line":         {initialize + `{"jsonrpc":"2.0","id":1,"method":"session/li`, `"code":-32700`},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -60,9 +61,16 @@ func (s *Server) resumeSession(ctx context.Context, r protocol.ResumeSessionRequ
 
 // open is connect for the parameters of a request.
 func (s *Server) open(ctx context.Context, id, dir string, addDirs []string, servers []protocol.MCPServer, replay bool) (*session, error) {
-	for _, d := range append([]string{dir}, addDirs...) {
+	for i, d := range append([]string{dir}, addDirs...) {
+		name := "cwd"
+		if i > 0 {
+			name = "additionalDirectories"
+		}
 		if !filepath.IsAbs(d) {
-			return nil, invalid("the directory %q is not absolute", d)
+			return nil, invalid("%s: the directory %q is not absolute", name, d)
+		}
+		if info, err := os.Stat(d); err != nil || !info.IsDir() {
+			return nil, invalid("%s: %q is not a directory that can be read", name, d)
 		}
 	}
 	mcpServers, err := clientServers(servers)
