@@ -71,3 +71,11 @@ func Interruptible(ctx context.Context, f func(context.Context) error) error {
 	}
 	return err
 }
+
+// PipeErrors makes writing to a stdout or stderr whose reader has gone an error, until
+// stop is called: by default it ends the process. Child processes are not affected.
+func PipeErrors() (stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGPIPE)
+	return func() { signal.Stop(signals) }
+}

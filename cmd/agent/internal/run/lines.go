@@ -79,6 +79,7 @@ func (o *Options) runLines(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	defer cmdutil.PipeErrors()() // a host that has gone leaves a session that can be resumed
 	watched, stop := cmdutil.Interrupts(ctx, l.Err, func() { l.do(host.Command{Type: "cancel", Reason: "interrupted by Ctrl-C"}) })
 	err = l.run(watched)
 	if sig := stop(); sig != nil {

@@ -77,6 +77,7 @@ func (o *options) run(ctx context.Context) error {
 		Tail:    tail(),
 		Version: cmdutil.Version(), Home: set.Home, SetupArgs: []string{setupCommand}, Open: o.open, Check: o.check, SignOut: o.signOut,
 	}
+	defer cmdutil.PipeErrors()() // an editor that has gone leaves sessions that can be resumed
 	return cmdutil.Interruptible(ctx, func(ctx context.Context) error { return acp.Serve(ctx, o.In, o.Out, opts) })
 }
 

@@ -94,41 +94,7 @@ func TestEditorLeaves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, `[{calls: [{name: shell, args: {command: "touch started; sleep 600"}}]}]`)
-			cmd := exec.Command("agent", "acp", "--permission-mode", "bypass")
-			cmd.Dir = w.workspace
-			cmd.Env = []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE")}
-			in, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = cmd.Process.Kill() }) // an error says that it has ended, as it should
-			lines := bufio.NewScanner(out)
-			call := func(id int, method string, params any) (result struct{ SessionID string }) {
-				t.Helper()
-				if err := json.NewEncoder(in).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params}); err != nil {
-					t.Fatal(err)
-				}
-				for method != "session/prompt" && lines.Scan() {
-					var m struct {
-						ID     int
-						Result json.RawMessage
-					}
-					if err := json.Unmarshal(lines.Bytes(), &m); err == nil && m.ID == id && json.Unmarshal(m.Result, &result) == nil {
-						return result
-					}
-				}
-				return result
-			}
-			call(1, "initialize", map[string]any{"protocolVersion": 1})
-			id := call(2, "session/new", map[string]any{"cwd": w.workspace, "mcpServers": []any{}}).SessionID
-			call(3, "session/prompt", map[string]any{"sessionId": id, "prompt": []any{map[string]any{"type": "text", "text": "run"}}})
+			cmd, in, out := w.editor("run")
 			w.await("started")
 			if err := leave(cmd, in, out); err != nil {
 				t.Fatal(err)
@@ -137,4 +103,80 @@ func TestEditorLeaves(t *testing.T) {
 			w.gone()
 		})
 	}
+}
+
+// TestEditorStopsReading: a write to an editor that has gone does not kill the process:
+// what runs is finished, and the session can be resumed where it was.
+func TestEditorStopsReading(t *testing.T) {
+	w := newWorld(t, `[{calls: [{name: shell, args: {command: "touch started; until [ -e go ]; do sleep 0.02; done; touch finished; echo over"}}]}, {text: [Done.]}]`)
+	cmd, in, out := w.editor("run")
+	w.await("started")
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.workspace, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.await("finished")
+	if err := json.NewEncoder(in).Encode(map[string]any{"jsonrpc": "2.0", "id": 4, "method": "session/list", "params": map[string]any{}}); err != nil && !errors.Is(err, syscall.EPIPE) {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signaled() {
+		t.Errorf("it ended by %v", cmd.ProcessState)
+	}
+	files, err := filepath.Glob(filepath.Join(w.home, ".agent", "sessions", "*.jsonl"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("logs %v, %v", files, err)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := string(data)
+	if !strings.Contains(log, "over") || strings.Contains(log, `"type":"cancelled"`) {
+		t.Errorf("the log has %s", log)
+	}
+	w.gone()
+}
+
+// editor starts agent acp and sends it a prompt in a new session.
+func (w *world) editor(prompt string) (cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser) {
+	t := w.t
+	t.Helper()
+	cmd = exec.Command("agent", "acp", "--permission-mode", "bypass")
+	cmd.Dir = w.workspace
+	cmd.Env = []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE")}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err = cmd.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // an error says that it has ended, as it should
+	lines := bufio.NewScanner(out)
+	call := func(id int, method string, params any) (result struct{ SessionID string }) {
+		t.Helper()
+		if err := json.NewEncoder(in).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params}); err != nil {
+			t.Fatal(err)
+		}
+		for method != "session/prompt" && lines.Scan() {
+			var m struct {
+				ID     int
+				Result json.RawMessage
+			}
+			if err := json.Unmarshal(lines.Bytes(), &m); err == nil && m.ID == id && json.Unmarshal(m.Result, &result) == nil {
+				return result
+			}
+		}
+		return result
+	}
+	call(1, "initialize", map[string]any{"protocolVersion": 1})
+	id := call(2, "session/new", map[string]any{"cwd": w.workspace, "mcpServers": []any{}}).SessionID
+	call(3, "session/prompt", map[string]any{"sessionId": id, "prompt": []any{map[string]any{"type": "text", "text": prompt}}})
+	return cmd, in, out
 }
