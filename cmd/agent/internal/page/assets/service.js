@@ -5,7 +5,7 @@
   const make = (tag, text, more) => Object.assign(document.createElement(tag), text === undefined ? {} : {textContent: text}, more);
   const key = "agent-token";
   let token = sessionStorage.getItem(key) || "";
-  let before = "", session = "", following, page = 1;
+  let before = "", session = "", following, page = 1, ticks = 0;
 
   const headers = () => ({Authorization: "Bearer " + token});
   // the answer of the service; throws its error
@@ -24,7 +24,8 @@
     token = "";
     sessionStorage.removeItem(key);
     stop();
-    for (const id of ["list", "question-list", "items", "shown", "diff"]) $(id).replaceChildren();
+    $("usage").hidden = true;
+    for (const id of ["list", "question-list", "schedule-list", "items", "shown", "diff"]) $(id).replaceChildren();
     $("app").hidden = true;
     $("sign-in").hidden = false;
     say(text || "");
@@ -46,6 +47,31 @@
     before = d.before || "";
     $("older").hidden = !before;
     $("none").hidden = $("list").children.length > 0;
+  };
+
+  // schedules, and what the tenant used: to add that up costs the service time
+  const schedule = (s) => {
+    const tr = make("tr"), last = make("td"), end = make("td");
+    if (s.last) last.append(make("a", "session", {href: "#/s/" + encodeURIComponent(s.last)}));
+    end.append(make("button", "Delete", {type: "button", ariaLabel: "Delete the schedule " + title(s), onclick: () => trying(async () => {
+      if (!confirm("Delete the schedule?")) return;
+      await call("DELETE", "/v1/schedules/" + encodeURIComponent(s.id));
+      await extras();
+    })}));
+    tr.append(make("td", title(s)), make("td", s.cron), make("td", new Date(s.next).toLocaleString() + (s.error ? ": " + s.error : "")), last, end);
+    return tr;
+  };
+  const extras = async () => {
+    const [d, u] = await Promise.all([call("GET", "/v1/schedules"), call("GET", "/v1/usage")]);
+    const now = JSON.stringify(d.schedules);
+    if (now !== $("schedule-list").dataset.now) $("schedule-list").replaceChildren(...d.schedules.map(schedule));
+    $("schedule-list").dataset.now = now;
+    $("schedules").hidden = !d.schedules.length;
+    const of = (n, most) => most ? ` of ${n(most)}` : "", whole = (n) => n.toLocaleString(), usd = (n) => "$" + n.toFixed(2);
+    const {tokens: t, costUsd: cost = 0} = u.used, q = u.quota;
+    $("usage").textContent = `Today (UTC): ${whole((t.input || 0) + (t.output || 0))}${of(whole, q.tokens)} tokens, ${usd(cost)}${of(usd, q.costUsd)}. ` +
+      `Sessions: ${whole(u.sessions)}${of(whole, q.sessions)}, running ${whole(u.running)}${of(whole, q.running)}.`;
+    $("usage").hidden = false;
   };
 
   // questions: a card each, which stays as it is while it is open
@@ -152,17 +178,21 @@
     $("session-error").textContent = s.error || "";
   };
 
-  const refresh = () => trying(async () => {
+  let waiting = 0, refreshed = Promise.resolve(); // one refresh at a time
+  const refresh = () => (waiting++, refreshed = refreshed.then(() => trying(async () => {
+    waiting--;
     if (!token || document.hidden) return;
     await questions();
     await (session ? state() : list(false));
-  });
+    if (!session && ticks++ % 15 === 0) await extras();
+  })));
   const route = () => {
     if (!token) return;
     const hash = location.hash;
     if (hash && !hash.startsWith("#/")) return; // a place in the page
     stop();
     page = 1;
+    ticks = 0;
     session = hash.startsWith("#/s/") ? decodeURIComponent(hash.slice(4)) : "";
     for (const id of ["items", "shown", "diff", "question-list"]) $(id).replaceChildren();
     delete $("list").dataset.older;
@@ -198,8 +228,10 @@
     start: async () => {
       const text = $("prompt").value.trim();
       if (!text) return say("Say what to do.");
-      const s = await call("POST", "/v1/sessions", {title: text.split("\n")[0].slice(0, 80), content: [{type: "text", text}], workspace: workspace()});
-      $("prompt").value = "";
+      const cron = $("cron").value.trim(), first = {title: text.split("\n")[0].slice(0, 80), content: [{type: "text", text}], workspace: workspace()};
+      const s = cron ? await call("POST", "/v1/schedules", {cron, ...first}) : await call("POST", "/v1/sessions", first);
+      $("prompt").value = $("cron").value = "";
+      if (cron) return await extras(), say("Scheduled: first at " + new Date(s.next).toLocaleString());
       location.hash = "#/s/" + encodeURIComponent(s.id);
     },
     send: async () => {
@@ -212,7 +244,16 @@
     cancel: async () => { await call("POST", of(session, "/commands"), {type: "cancel"}); say("Cancelled"); },
     delete: async () => {
       if (!confirm("Delete the session with its log?")) return;
-      await call("DELETE", of(session));
+      const id = session;
+      session = ""; // nothing asks for it any more
+      stop();
+      await refreshed;
+      try {
+        await call("DELETE", of(id));
+      } catch (err) {
+        route();
+        throw err;
+      }
       location.hash = "#/";
       say("Deleted");
     },
@@ -238,6 +279,6 @@
     $("where-git").hidden = $("where").value !== "git";
   });
   addEventListener("hashchange", route);
-  setInterval(refresh, 2000);
+  setInterval(() => waiting || refresh(), 2000);
   if (token) enter();
 })();
