@@ -79,7 +79,7 @@ func compactedSession(dir, workspace string) error {
 	bodies := turns((manyEvents - 100) / 7)
 	bodies = append(bodies, event.Compacted{Content: model.TextParts("What was done so far."), Summarised: len(bodies) / 7 * 4})
 	bodies = append(bodies, turns((manyEvents-len(bodies))/7)...)
-	bodies = append(bodies, event.User{Content: model.TextParts("go on")}, event.Message{Content: model.TextParts(lastWords), Stop: model.StopEnd})
+	bodies = append(bodies, event.User{Content: model.TextParts("continue")}, event.Message{Content: model.TextParts(lastWords), Stop: model.StopEnd})
 	return writeSession(dir, longSession, workspace, bodies)
 }
 
