@@ -372,7 +372,8 @@ func TestSteerWhileDetaching(t *testing.T) {
 		<-release
 		return core.TextResult("did work"), nil
 	})
-	h := host.New(home, opener(t, home, coretest.Model(coretest.CallTools(model.ToolCall{Name: "work", Args: "{}"}), coretest.Say("Read.")), nil, work))
+	h := host.New(home, opener(t, home, coretest.Model(coretest.CallTools(model.ToolCall{Name: "work", Args: "{}"}),
+		coretest.Say("Read."), coretest.Say("Read.")), nil, work)) // once more if the detach is later than the end of the call
 	defer h.Close()
 	s, err := h.Open(t.Context(), host.Open{})
 	if err != nil {
