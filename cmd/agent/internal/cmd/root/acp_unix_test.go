@@ -87,12 +87,14 @@ func TestACPX(t *testing.T) {
 // TestEditorLeaves: when the editor closes the pipes, or is killed, nothing is left of
 // the commands that run.
 func TestEditorLeaves(t *testing.T) {
+	t.Parallel()
 	for name, leave := range map[string]func(cmd *exec.Cmd, in, out io.Closer) error{
 		"stdin":   func(_ *exec.Cmd, in, _ io.Closer) error { return in.Close() },
 		"pipes":   func(_ *exec.Cmd, in, out io.Closer) error { return errors.Join(out.Close(), in.Close()) },
 		"SIGTERM": func(cmd *exec.Cmd, _, _ io.Closer) error { return cmd.Process.Signal(syscall.SIGTERM) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, `[{calls: [{name: shell, args: {command: "touch started; sleep 600"}}]}]`)
 			cmd, in, out := w.editor("run")
 			w.await("started")
@@ -108,6 +110,7 @@ func TestEditorLeaves(t *testing.T) {
 // TestEditorStopsReading: a write to an editor that has gone does not kill the process:
 // what runs is finished, and the session can be resumed where it was.
 func TestEditorStopsReading(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[{calls: [{name: shell, args: {command: "touch started; until [ -e go ]; do sleep 0.02; done; touch finished; echo over"}}]}, {text: [Done.]}]`)
 	cmd, in, out := w.editor("run")
 	w.await("started")
