@@ -37,9 +37,8 @@ func ParseHooks(src hooks.Source, data []byte) ([]hooks.Definition, []hooks.Prob
 }
 
 // misspelt finds rules of "if" that name a tool in the style of Claude Code which is
-// unknown, or has no scope that rules could name. They
-// are valid, as plugins name their tools as they like, but match nothing. Tools here have
-// names in lower case.
+// unknown, or which rules cannot name. They are valid, as plugins name their tools as they
+// like, but match nothing. Tools here have names in lower case.
 func misspelt(defs []hooks.Definition) (problems []hooks.Problem) {
 	for _, d := range defs {
 		name, _, _ := strings.Cut(strings.TrimSpace(d.Handler.If), "(")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -41,6 +42,11 @@ const (
 )
 
 func scenarios() []*scenario {
+	return slices.Concat(shortScenarios(), longScenarios())
+}
+
+// shortScenarios are of one session with few turns, or none.
+func shortScenarios() []*scenario {
 	return []*scenario{
 		{
 			name:    "version",
@@ -86,6 +92,12 @@ func scenarios() []*scenario {
 			name: fmt.Sprintf("%d deltas", streamDeltas), deltas: streamDeltas,
 			metrics: []metric{{"time", millis, 120, wall}, peakMemory},
 		},
+	}
+}
+
+// longScenarios are of sessions that have become long or many.
+func longScenarios() []*scenario {
+	return []*scenario{
 		{
 			name: fmt.Sprintf("%d turns", longCalls), calls: longCalls, deltas: 1,
 			tool:      "read_file",

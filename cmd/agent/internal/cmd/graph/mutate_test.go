@@ -2,22 +2,15 @@ package graph
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/tools/txtar"
-
-	"github.com/seed-009c0928/agent/plugins/graph"
 )
 
 // TestMutate breaks the functions of a small module: a test calls one of them
 // through a linkname that the graph does not see.
 func TestMutate(t *testing.T) {
 	t.Setenv("GOFLAGS", "-mod=mod")
-	dir := t.TempDir()
-	for _, f := range txtar.Parse([]byte(`
+	dir, x := indexed(t, `
 -- go.mod --
 module example.com/m
 
@@ -61,19 +54,7 @@ func TestHidden(t *testing.T) {
 	}
 }
 -- a.s --
-`)).Files {
-		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	x, err := graph.Open(dir, graph.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close()
-	if err := x.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+`)
 	m := &mutator{dir: dir, dirs: map[string]string{}}
 	got, err := m.run(t.Context(), x.Graph(), 10)
 	if err != nil {

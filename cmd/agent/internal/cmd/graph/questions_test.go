@@ -1,21 +1,15 @@
 package graph
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/tools/txtar"
-
-	"github.com/seed-009c0928/agent/plugins/graph"
 )
 
 // TestQuestions asks about functions whose callers grep and the graph find; a comment
 // and another function of the same name are no callers.
 func TestQuestions(t *testing.T) {
-	dir := t.TempDir()
-	for _, f := range txtar.Parse([]byte(`
+	dir, x := indexed(t, `
 -- a.py --
 from b import find
 
@@ -42,21 +36,9 @@ class Other:
 {"kind":"definition","file":"b.py","name":"find"}
 {"kind":"call","file":"a.py","name":"use","to":"b.py","toName":"find"}
 {"kind":"call","file":"c.py","name":"main","to":"a.py","toName":"use"}
-`)).Files {
-		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+`)
 	facts, err := readTruth(filepath.Join(dir, "facts"))
 	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := graph.Open(dir, graph.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close()
-	if err := x.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	a, err := newAsking(x, facts)

@@ -14,8 +14,7 @@ import (
 
 // TestTruth compares a small workspace with facts of which some differ.
 func TestTruth(t *testing.T) {
-	dir := t.TempDir()
-	for _, f := range txtar.Parse([]byte(`
+	dir, x := indexed(t, `
 -- a.py --
 from b import f, K
 
@@ -41,21 +40,9 @@ class K:
 {"kind":"caller","file":"a.py","name":"g","unknown":["odd"]}
 {"kind":"call","file":"a.py","name":"g","to":"b.py","toName":"K"}
 {"kind":"call","file":"a.py","name":"g","to":"b.py","toName":"missing","how":"method"}
-`)).Files {
-		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+`)
 	facts, err := readTruth(filepath.Join(dir, "facts"))
 	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := graph.Open(dir, graph.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close()
-	if err := x.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c := compare(x.Graph(), facts)
@@ -82,4 +69,24 @@ func TestTruthErrors(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+}
+
+// indexed writes the files of a txtar archive to a directory, and indexes them.
+func indexed(t *testing.T, archive string) (dir string, x *graph.Index) {
+	t.Helper()
+	dir = t.TempDir()
+	for _, f := range txtar.Parse([]byte(archive)).Files {
+		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x, err := graph.Open(dir, graph.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close() })
+	if err := x.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return dir, x
 }

@@ -21,8 +21,9 @@ func newLintCmd(s *cmdutil.IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint [PATH…]",
 		Short: "Lint skills (default: project and user skills)",
-		Long: "Check skills strictly and print FILE:LINE:COLUMN: SEVERITY: MESSAGE, and on stderr how many were checked. Notes are advice; warnings and errors lead to\n" +
-			"exit code 1. Lint also warns of suspicious content; finding none does not prove a skill safe.",
+		Long: "Check skills strictly and print FILE:LINE:COLUMN: SEVERITY: MESSAGE, and on stderr how many were checked. Notes are\n" +
+			"advice; warnings and errors lead to exit code 1. Lint also warns of suspicious content; finding none does not prove a\n" +
+			"skill safe.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error { return o.run(args) },
 	}
