@@ -26,7 +26,7 @@ const (
 	methodCancelHeaders = "$/cancelRequest"
 )
 
-// ErrClosed is the error of a call on a connection that has ended.
+// ErrClosed is the error of a call or notification on a connection that has ended.
 var ErrClosed = errors.New("the connection is closed")
 
 // Later is the rest of the work on a request. Messages are handled one after the
@@ -92,7 +92,9 @@ func NewConn(out io.Writer) *Conn {
 func (c *Conn) Serve(ctx context.Context, in io.Reader) error {
 	ctx, stop := context.WithCancel(ctx)
 	c.mu.Lock()
-	c.broken = stop
+	if c.broken = stop; c.closed { // a message could not be written
+		stop()
+	}
 	c.mu.Unlock()
 	type line struct {
 		text []byte
@@ -304,7 +306,8 @@ func (c *Conn) reply(id json.RawMessage, result any, failed *Error) {
 	_ = c.write(m) // the connection ends
 }
 
-// write writes one message. If that fails, the connection ends.
+// write writes one message. If that fails, the connection ends, and the error is an
+// [ErrClosed].
 func (c *Conn) write(m Message) error {
 	m.Version = "2.0"
 	text := Encode(m)
@@ -324,8 +327,9 @@ func (c *Conn) write(m Message) error {
 		if broken != nil {
 			broken()
 		}
+		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
-	return err
+	return nil
 }
 
 // Notify sends a notification.

@@ -115,6 +115,25 @@ func TestConnEnds(t *testing.T) {
 	}
 }
 
+// TestConnCannotWrite: what cannot be written ends the connection, also before it is
+// served, and says so like every other end.
+func TestConnCannotWrite(t *testing.T) {
+	in, open := io.Pipe()
+	defer open.Close()
+	closed, out := io.Pipe()
+	_ = closed.Close()
+	c := jsonrpc.NewConn(out)
+	if err := c.Call(t.Context(), "x", nil, nil); !errors.Is(err, jsonrpc.ErrClosed) || !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("a call: %v", err)
+	}
+	if err := c.Notify("x", nil); !errors.Is(err, jsonrpc.ErrClosed) {
+		t.Errorf("a notification: %v", err)
+	}
+	if err := c.Serve(t.Context(), in); err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
 // TestHeaders: with headers, messages go both ways, and what is no message ends the
 // connection.
 func TestHeaders(t *testing.T) {

@@ -183,6 +183,15 @@ func (c *client) stop(cause error) {
 	<-c.ended
 }
 
+// cause returns why the server ended if err says that it did, and else err.
+func (c *client) cause(err error) error {
+	if !errors.Is(err, jsonrpc.ErrClosed) {
+		return err
+	}
+	<-c.ended
+	return fmt.Errorf("%s: %w", c.spec.Name, c.failed)
+}
+
 // call sends a request. One that is not answered in time ends a server that is silent
 // meanwhile.
 func (c *client) call(ctx context.Context, method string, params, result any) error {
@@ -190,8 +199,7 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 	err := c.conn.Call(ctx, method, params, result)
 	switch {
 	case errors.Is(err, jsonrpc.ErrClosed):
-		<-c.ended
-		return fmt.Errorf("%s: %w", c.spec.Name, c.failed)
+		return c.cause(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		if c.heard.Load() == heard {
 			c.kill(errors.New("it did not answer, and was ended"))
@@ -376,12 +384,12 @@ func (c *client) initialize(ctx context.Context) error {
 		return fmt.Errorf("%s uses the unknown position encoding %q", c.spec.Name, c.caps.Encoding)
 	}
 	if err := c.conn.Notify("initialized", none); err != nil {
-		return err
+		return c.cause(err)
 	}
 	if len(c.spec.Settings) == 0 {
 		return nil
 	}
-	return c.conn.Notify("workspace/didChangeConfiguration", map[string]any{"settings": c.spec.Settings})
+	return c.cause(c.conn.Notify("workspace/didChangeConfiguration", map[string]any{"settings": c.spec.Settings}))
 }
 
 // addFolder adds a project.

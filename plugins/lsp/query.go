@@ -101,7 +101,7 @@ func (s *servers) query(ctx context.Context, dir string, q Query) (Answer, error
 	_, place := c.changedSince(0)
 	doc, err := c.open(q.File)
 	if err != nil {
-		return Answer{}, err
+		return Answer{}, c.cause(err)
 	}
 	if doc == before {
 		place = 0 // what is known of it still holds
