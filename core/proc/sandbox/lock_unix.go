@@ -5,6 +5,7 @@ package sandbox
 import (
 	"errors"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,10 +30,11 @@ func lock(dir *os.File, how int) bool {
 func tryLock(dir *os.File) bool { return lock(dir, unix.LOCK_EX) }
 
 // keepOpen keeps an open directory, and a lock on it, after the file is closed,
-// which the garbage collector may do.
+// which the garbage collector may do. Only the first call of done has an effect: the
+// descriptor may be another file's after that.
 func keepOpen(dir *os.File) (done func(), err error) {
 	fd, err := unix.FcntlInt(dir.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	return func() { _ = unix.Close(fd) }, err
+	return sync.OnceFunc(func() { _ = unix.Close(fd) }), err
 }
 
 // ownedByUser reports whether a file belongs to the user of this process.

@@ -52,7 +52,7 @@ func NewTempDirIn(base string) (*TempDir, error) {
 	}
 }
 
-// Remove removes the directory with its content. It may be called on nil.
+// Remove removes the directory with its content. It may be called again, and on nil.
 func (t *TempDir) Remove() error {
 	if t == nil {
 		return nil

@@ -38,3 +38,33 @@ func TestSweepTempDirs(t *testing.T) {
 		}
 	}
 }
+
+// TestRemoveTwice: a second call closes nothing that has been opened since.
+func TestRemoveTwice(t *testing.T) {
+	dir, err := NewTempDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	var files []*os.File // one of them has the descriptor of the lock
+	for range 20 {
+		f, err := os.CreateTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	if err := dir.Remove(); err != nil {
+		t.Error(err)
+	}
+	for _, f := range files {
+		if _, err := f.WriteString("x"); err != nil {
+			t.Error(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
