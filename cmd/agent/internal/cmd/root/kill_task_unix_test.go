@@ -108,6 +108,7 @@ func (w *world) task(args ...string) *command {
 // one continue: no bead begins or counts twice, no command runs twice, two processes
 // never work at once, and the user's repository is not touched.
 func TestTaskKills(t *testing.T) {
+	t.Parallel()
 	kills := 300
 	if testing.Short() {
 		kills = 8
@@ -118,6 +119,7 @@ func TestTaskKills(t *testing.T) {
 // TestTaskKillsSideBySide does the same with beads that work side by side in worktrees:
 // each is merged once, and no worktree is left.
 func TestTaskKillsSideBySide(t *testing.T) {
+	t.Parallel()
 	kills := 25
 	if testing.Short() {
 		kills = 6
