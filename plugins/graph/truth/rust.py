@@ -136,6 +136,25 @@ def split(args):
     return args
 
 
+def called(text):
+    return set(re.findall(r"(\w+)(?:::<[^()]*>)?\s*\(", text))
+
+
+def left_out(text):
+    """The names that are called in what cfg may leave out of a function."""
+    names = set()
+    for m in re.finditer(r"#\[cfg\(", text):
+        depth, start = 0, m.end() - 1
+        for i in range(start, len(text)):
+            depth += (text[i] in "{(") - (text[i] in "})")
+            if depth == 0 and text[i] == ")" and text[i + 1:i + 2] == "]" and start < m.end():
+                start = i + 2
+            elif depth < 0 or depth == 0 and text[i] in "};,":
+                names |= called(text[start:i])
+                break
+    return names
+
+
 class Crate:
     def __init__(self, root, args):
         self.root, self.args = root, args
@@ -187,15 +206,21 @@ class Crate:
 
     def calls(self):
         bodies, calls = self.bodies()
+        callers, compiled = set(), set()
         for owner, (path, start, end) in bodies.items():
+            compiled |= {(path, around[0]) for around in self.sources[path].around(start, end)[-1:]}
             caller = self.caller(bodies, owner)
             if caller:
-                out(kind="caller", file=caller[0], name=caller[1], unknown=[])
+                callers.add(caller[:2])
+                left = left_out(self.sources[caller[0]].text(*caller[2:]))
+                out(kind="caller", file=caller[0], name=caller[1], unknown=sorted(left))
         self.declared = {}
         for path, s in self.sources.items():
             for scope in s.scopes:
                 if scope[3] == "Fn":
                     around = s.around(scope[0], scope[1])
+                    if (path, scope[0]) not in compiled and (path, s.name(around)) in callers:  # another of this name is
+                        out(kind="caller", file=path, name=s.name(around), unknown=sorted(called(s.text(scope[0], scope[1]))))
                     outer = around[-2] if len(around) > 1 else None
                     if outer and outer[3] in ("Trait", "Impl"):
                         key = (outer[4].rpartition(".")[2] if outer[3] == "Impl" else outer[2], outer[2].rpartition(".")[2] if outer[3] == "Impl" else "", scope[2])
