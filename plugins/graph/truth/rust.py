@@ -274,7 +274,9 @@ class Crate:
         before = self.sources[path].text((start[0], 1), start).rstrip() if written else ""
         if start[0] > 1 and written and not before:
             before = "\n".join(self.sources[path].lines[:start[0] - 1]).rstrip()
-        how = "macro" if not written or name != called else "trait" if not known else "method" if before.endswith(".") else "static"
+        after = self.sources[path].lines[end[0] - 1][end[1] - 1:].lstrip()
+        written = written and name == called and (not after or after.startswith(("(", "::<")))  # not an argument of a macro
+        how = "macro" if not written else "trait" if not known else "method" if before.endswith(".") else "static"
         for file, name in to:
             out(kind="call", file=caller[0], name=caller[1], to=file, toName=name, how=how)
 
