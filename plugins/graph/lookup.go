@@ -273,15 +273,27 @@ func only(list []target) target {
 	return target{}
 }
 
+// lookup is a name that is looked for in a file.
+type lookup struct {
+	file *fileFacts
+	name string
+}
+
 // inFile returns what a name stands for at the top of a file.
 func (r *resolver) inFile(f *fileFacts, name string, hops int) target {
 	n := r.names[f.path]
 	if i, ok := n.defs[name]; ok {
 		return target{f, i}
 	}
-	if hops > maxHops { // imports in a circle
+	if hops > maxHops {
 		return target{}
 	}
+	key := lookup{f, name}
+	if r.active[key] { // imports in a circle
+		return target{}
+	}
+	r.active[key] = true
+	defer delete(r.active, key)
 	if im, ok := n.imports[name]; ok {
 		t := r.imported(f, im, hops+1)
 		for _, other := range n.twice[name] { // under another cfg

@@ -48,6 +48,7 @@ type resolver struct {
 	headers  map[string][]string // paths by base name, made on first use
 	packages map[string]string   // directories of npm packages by name, made on first use
 	impls    map[string][]target // of Rust: methods apart from their type, by its id and their name
+	active   map[lookup]bool     // what is being looked for
 	depth    int                 // how many results of calls are being looked for
 }
 
@@ -114,6 +115,7 @@ func newResolver(language string, files map[string]*fileFacts, config map[string
 	r := &resolver{
 		language: language, files: files, config: config, names: map[string]*names{},
 		modules: map[string]string{}, methods: map[string][]target{}, globals: map[string][]target{},
+		active: map[lookup]bool{},
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		f := files[name]
@@ -127,7 +129,9 @@ func newResolver(language string, files map[string]*fileFacts, config map[string
 		}
 		for _, im := range f.outline.Imports {
 			if im.Name == "*" && im.As == "" {
-				n.stars = append(n.stars, im.Module)
+				if im.Module != "self" && !slices.Contains(n.stars, im.Module) { // self of Rust is this file
+					n.stars = append(n.stars, im.Module)
+				}
 			} else if im.As != "" {
 				if old, bound := n.imports[im.As]; bound && language == "rust" {
 					n.twice[im.As] = append(n.twice[im.As], old)
