@@ -2,7 +2,6 @@ package graph
 
 import (
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -50,15 +49,6 @@ func (s *braceScanner) block(i, end, scope int, prefix string) {
 				i = s.close(i)
 			}
 			start = s.after(start, i)
-		case s.op(i, "#") && s.language == "rust":
-			for i++; i < end && !s.op(i, "["); i++ {
-			}
-			i = s.close(i)
-			start = i
-		case s.name(i) == "use" && s.language == "rust" && (i == start || s.name(start) == "pub"):
-			for i < end && !s.op(i, ";") {
-				i++
-			}
 		case s.op(i, ";"):
 			s.statement(start, i, scope, prefix)
 			i++
@@ -110,35 +100,29 @@ func (s *braceScanner) braced(start, open, scope int, prefix string) int {
 	inner := max(open+1, end-1)
 	word, at := s.leading(start, open)
 	switch word {
-	case "namespace", "mod":
+	case "namespace":
 		name := s.name(at + 1)
 		for j := at + 2; s.op(j, "::"); j += 2 {
 			name += "." + s.name(j+1)
 		}
-		def := scope
-		if word == "mod" {
-			def = s.add(definition{Name: prefix + name, Kind: Package}, at, open, end)
-		}
 		if name != "" {
 			name += "."
 		}
-		s.block(open+1, inner, def, prefix+name)
+		s.block(open+1, inner, scope, prefix+name)
 	case "extern":
 		if s.params(start, open) < 0 {
 			s.block(open+1, inner, scope, prefix)
 		} else {
 			s.function(start, open, end, scope, prefix)
 		}
-	case "class", "struct", "union", "interface", "enum", "record", "trait":
+	case "class", "struct", "union", "interface", "enum", "record":
 		if s.language == "c" && s.params(at, open) >= 0 {
 			s.function(start, open, end, scope, prefix)
 			break
 		}
 		s.class(word, at, open, end, prefix)
-	case "impl":
-		s.impl(at, open, inner, prefix)
 	default:
-		if s.params(start, open) >= 0 || word == "fn" {
+		if s.params(start, open) >= 0 {
 			s.function(start, open, end, scope, prefix)
 		} else if scope >= 0 {
 			s.calls(open+1, inner, scope) // a static initializer
@@ -155,7 +139,7 @@ func (s *braceScanner) leading(start, end int) (string, int) {
 			continue
 		}
 		switch n := s.name(i); n {
-		case "class", "struct", "union", "interface", "enum", "trait", "impl", "mod", "namespace", "fn", "extern":
+		case "class", "struct", "union", "interface", "enum", "namespace", "extern":
 			if n == "enum" && s.name(i+1) == "class" {
 				i++
 			}
@@ -248,7 +232,7 @@ func (s *braceScanner) class(word string, at, open, end int, prefix string) {
 		}
 	}
 	kind := Class
-	if word == "interface" || word == "trait" {
+	if word == "interface" {
 		kind = Interface
 	}
 	d := definition{Name: prefix + name, Kind: kind}
@@ -262,10 +246,6 @@ func (s *braceScanner) class(word string, at, open, end int, prefix string) {
 		}
 	}
 	def := s.add(d, at, open, end)
-	if s.language == "rust" && word != "trait" {
-		s.fields(open+1, end-1, def)
-		return
-	}
 	if word == "enum" && s.language == "c" {
 		return
 	}
@@ -283,40 +263,6 @@ func (s *braceScanner) class(word string, at, open, end int, prefix string) {
 	s.block(body, end-1, def, d.Name+".")
 }
 
-// fields remembers the fields of a struct of Rust.
-func (s *braceScanner) fields(i, end, def int) {
-	for ; i < end; i++ {
-		if s.name(i) != "" && s.op(i+1, ":") {
-			s.o.Vars = append(s.o.Vars, variable{def, s.name(i), s.plainType(i + 2)})
-			for i++; i < end && !s.op(i, ","); {
-				i = s.skipType(i)
-			}
-		}
-	}
-}
-
-// plainType returns the type that a declaration names, without what surrounds it
-// in Rust: references, Box, Arc …
-func (s *braceScanner) plainType(i int) string {
-	for s.op(i, "&") || s.name(i) == "mut" || s.name(i) == "dyn" || s.name(i) == "impl" || s.name(i) == "const" {
-		i++
-	}
-	name := s.dottedName(i)
-	switch name[strings.LastIndexByte(name, '.')+1:] {
-	case "Box", "Arc", "Rc", "RefCell", "Mutex", "unique_ptr", "shared_ptr":
-		for ; i < len(s.t) && !s.op(i, "<"); i++ {
-			if s.op(i, ",") || s.op(i, ";") {
-				return ""
-			}
-		}
-		return s.plainType(i + 1)
-	}
-	if s.keyword(headOf(name)) && headOf(name) != "crate" && headOf(name) != "super" && headOf(name) != "Self" {
-		return ""
-	}
-	return name
-}
-
 // dottedName reads A::B or a.b, with the separator made a dot.
 func (s *braceScanner) dottedName(i int) string {
 	name := s.name(i)
@@ -325,34 +271,6 @@ func (s *braceScanner) dottedName(i int) string {
 		i += 2
 	}
 	return name
-}
-
-// impl reads the methods of a type of Rust.
-func (s *braceScanner) impl(at, open, end int, prefix string) {
-	i := s.generic(at + 1)
-	trait := ""
-	name := s.plainType(i)
-	for j := i; j < open; j++ {
-		if s.op(j, "<") {
-			j = max(s.generic(j)-1, j)
-		} else if s.name(j) == "for" {
-			trait, name = name, s.plainType(j+1)
-		} else if s.name(j) == "where" {
-			break
-		}
-	}
-	if name == "" {
-		return
-	}
-	own := prefix + name
-	def := slices.IndexFunc(s.o.Defs, func(d definition) bool { return d.Name == own })
-	if def >= 0 && trait != "" {
-		s.o.Defs[def].Bases = append(s.o.Defs[def].Bases, trait)
-	}
-	if def < 0 { // the type is in another file
-		def = -1
-	}
-	s.block(open+1, end, def, own+".")
 }
 
 // function reads a function with a body.
@@ -371,12 +289,6 @@ func (s *braceScanner) signature(start, open, end, scope int, prefix string) int
 		return -1
 	}
 	at := paren - 1
-	for at > start && s.op(at, ">") { // generic parameters of Rust
-		for at > start && !s.op(at, "<") {
-			at--
-		}
-		at--
-	}
 	name := s.name(at)
 	if name == "" || s.keyword(name) && name != "new" && name != "default" || s.language == "c" && strings.ToUpper(name) == name && paren == start+1 {
 		return -1
@@ -401,7 +313,7 @@ func (s *braceScanner) signature(start, open, end, scope int, prefix string) int
 	from := start
 	d := definition{Name: prefix + name, Kind: Function}
 	inClass := scope >= 0 && (s.o.Defs[scope].Kind == Class || s.o.Defs[scope].Kind == Interface)
-	if inClass || strings.Contains(name, ".") || s.language == "rust" && strings.Contains(prefix, ".") && s.hasSelf(paren) {
+	if inClass || strings.Contains(name, ".") {
 		d.Kind = Method
 	}
 	for i := start; i < at; i++ {
@@ -410,35 +322,26 @@ func (s *braceScanner) signature(start, open, end, scope int, prefix string) int
 	if s.isTest(start, name) {
 		d.Kind = Test
 	}
-	d.Result = s.resultType(start, at, paren, open)
+	d.Result = s.resultType(start, at)
 	def := s.add(d, from, open, end)
 	s.typedParams(def, paren)
 	return def
 }
 
-func (s *braceScanner) hasSelf(paren int) bool {
-	for i := paren + 1; i < s.close(paren) && i < paren+6; i++ {
-		if s.name(i) == "self" {
-			return true
-		}
-	}
-	return false
-}
-
 // isTest reports whether the attributes before a function make it a test.
 func (s *braceScanner) isTest(start int, name string) bool {
 	switch s.language {
-	case "java", "rust":
+	case "java":
 		for i := start - 1; i > 0 && i > start-12; i-- {
 			if s.op(i, ";") || s.op(i, "}") || s.op(i, "{") {
 				return false
 			}
-			if n := s.name(i); n == "Test" && s.op(i-1, "@") || n == "ParameterizedTest" || n == "test" && (s.op(i-1, "[") || s.op(i-1, "::")) {
+			if n := s.name(i); n == "Test" && s.op(i-1, "@") || n == "ParameterizedTest" {
 				return true
 			}
 		}
 		for i := start; i < start+6; i++ {
-			if s.name(i) == "Test" && s.op(i-1, "@") || s.name(i) == "test" && s.op(i-1, "[") {
+			if s.name(i) == "Test" && s.op(i-1, "@") {
 				return true
 			}
 		}
@@ -449,13 +352,7 @@ func (s *braceScanner) isTest(start int, name string) bool {
 	return false
 }
 
-func (s *braceScanner) resultType(start, at, paren, open int) string {
-	if s.language == "rust" {
-		if arrow := s.close(paren); s.op(arrow, "->") {
-			return s.plainType(arrow + 1)
-		}
-		return ""
-	}
+func (s *braceScanner) resultType(start, at int) string {
 	for i := at - 1; i >= start; i-- {
 		if n := s.name(i); n != "" && !s.keyword(n) {
 			return n
@@ -464,18 +361,14 @@ func (s *braceScanner) resultType(start, at, paren, open int) string {
 	return ""
 }
 
-// typedParams remembers parameters: "name: Type" in Rust, else "Type name".
+// typedParams remembers parameters: "Type name".
 func (s *braceScanner) typedParams(def, paren int) {
 	for i := paren + 1; i < s.close(paren)-1; i++ {
 		n := s.name(i)
 		if n == "" {
 			continue
 		}
-		if s.language == "rust" {
-			if s.op(i+1, ":") {
-				s.o.Vars = append(s.o.Vars, variable{def, n, s.plainType(i + 2)})
-			}
-		} else if s.op(i+1, ",") || s.op(i+1, ")") || s.op(i+1, "[") || s.op(i+1, "=") {
+		if s.op(i+1, ",") || s.op(i+1, ")") || s.op(i+1, "[") || s.op(i+1, "=") {
 			if typ := s.typeBefore(i, paren); typ != n {
 				s.o.Vars = append(s.o.Vars, variable{def, n, typ})
 			}
@@ -515,16 +408,7 @@ func (s *braceScanner) statement(start, end, scope int, prefix string) {
 	case word == "import" && s.language == "java":
 		s.javaImport(start, end)
 		return
-	case s.language == "rust" && (word == "use" || word == "pub"):
-		i := start
-		for i < end && s.name(i) != "use" {
-			i++
-		}
-		if i < end {
-			s.use(i+1, end, "", word == "pub", s.t[start].line)
-			return
-		}
-	case word == "using" || word == "typedef" || word == "mod":
+	case word == "using" || word == "typedef":
 		return
 	}
 	eq := start
@@ -547,16 +431,7 @@ func (s *braceScanner) statement(start, end, scope int, prefix string) {
 // variable reads the declaration of a field, constant or global variable.
 func (s *braceScanner) variable(start, eq, end, scope int, prefix string) {
 	name, typ := "", ""
-	if s.language == "rust" {
-		for i := start; i < eq; i++ {
-			if n := s.name(i); n == "const" || n == "static" {
-				if s.name(i+1) == "mut" {
-					i++
-				}
-				name, typ = s.name(i+1), s.plainType(i+3)
-			}
-		}
-	} else if last := eq - 1; last > start {
+	if last := eq - 1; last > start {
 		for s.op(last, "]") {
 			last = s.match[last] - 1
 		}
@@ -589,50 +464,5 @@ func (s *braceScanner) javaImport(start, end int) {
 	dot := strings.LastIndexByte(full, '.')
 	if dot > 0 {
 		s.o.Imports = append(s.o.Imports, imported{Module: full[:dot], Name: full[dot+1:], As: full[dot+1:], Line: line, Type: static})
-	}
-}
-
-// use reads a tree of Rust's use: a::b::{self, c as d, e::*}.
-func (s *braceScanner) use(i, end int, prefix string, again bool, line int) {
-	for i < end {
-		module, last := prefix, ""
-		for i < end && !s.op(i, ",") && !s.op(i, "}") {
-			switch {
-			case s.name(i) == "as":
-				s.bind(module, last, s.name(i+1), again, line)
-				last = ""
-				i++
-			case s.op(i, "::"):
-				module, last = join(module, last), ""
-			case s.op(i, "*"):
-				s.o.Imports = append(s.o.Imports, imported{Module: module, Name: "*", Line: line, Again: again})
-			case s.op(i, "{"):
-				s.use(i+1, s.close(i)-1, module, again, line)
-				i = s.close(i) - 1
-			case s.name(i) != "":
-				last = s.name(i)
-			}
-			i++
-		}
-		if last == "self" {
-			dot := strings.LastIndexByte(module, '.')
-			s.bind(module[:max(dot, 0)], module[dot+1:], module[dot+1:], again, line)
-		} else if last != "" {
-			s.bind(module, last, last, again, line)
-		}
-		i++
-	}
-}
-
-func join(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "." + b
-}
-
-func (s *braceScanner) bind(module, name, as string, again bool, line int) {
-	if name != "" {
-		s.o.Imports = append(s.o.Imports, imported{Module: module, Name: name, As: as, Line: line, Again: again})
 	}
 }

@@ -3,6 +3,7 @@ package graph
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 )
 
 // lexBraces makes tokens of Java, Rust, C or C++. Of the directives of C's
@@ -35,8 +36,10 @@ func lexBraces(language string, src []byte) []lexeme {
 			i = l.raw(i + 1)
 		case ch == 'R' && c && l.at(i+1) == '"':
 			i = l.rawC(i + 2)
-		case ch == '\'' && rust && l.at(i+2) != '\'' && l.at(i+1) != '\\':
-			i++ // a lifetime, or a character of several bytes
+		case ch == 'r' && rust && l.at(i+1) == '#' && isName(l.at(i+2)):
+			i += 2 // a name that is also a keyword
+		case ch == '\'' && rust && l.at(i+1) != '\\':
+			i = l.character(i + 1)
 		case ch == '"' && rust:
 			i = l.multiline(i)
 		case ch == '"' || ch == '\'':
@@ -63,6 +66,17 @@ func lexBraces(language string, src []byte) []lexeme {
 		}
 	}
 	return l.tokens
+}
+
+// character skips a character of Rust or a lifetime, from behind its quote.
+func (l *jsLexer) character(i int) int {
+	if _, n := utf8.DecodeRune(l.src[i:]); l.at(i+n) == '\'' {
+		return i + n + 1
+	}
+	for i < len(l.src) && isName(l.src[i]) {
+		i++
+	}
+	return i
 }
 
 // nested skips a comment of Rust, which may contain others.

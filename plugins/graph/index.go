@@ -17,7 +17,7 @@ import (
 )
 
 // version is part of all hashes: facts of another version are made again.
-const version = "12"
+const version = "13"
 
 // Options configure an [Index].
 type Options struct {

@@ -25,6 +25,9 @@ func (r *resolver) resolve(f *fileFacts, scope int, name string) (target, Confid
 	if strings.HasPrefix(name, ".") {
 		return r.onlyMethod(name)
 	}
+	if r.language == "rust" && strings.Contains(name, "().") {
+		return r.rustChain(f, scope, name)
+	}
 	head, rest, _ := strings.Cut(name, ".")
 	if head == "super" && r.language != "rust" {
 		return r.inherited(r.class(f, scope), rest)
@@ -33,10 +36,21 @@ func (r *resolver) resolve(f *fileFacts, scope int, name string) (target, Confid
 		return r.ofLocal(f, scope, name, typ)
 	}
 	if isSelf(r.language, head) {
-		return r.own(r.class(f, scope), rest)
+		class := r.class(f, scope)
+		if r.language == "rust" {
+			if t := r.rustField(f, scope, class, rest); t.file != nil {
+				return t, Medium, "type of a field"
+			}
+		}
+		return r.own(class, rest)
 	}
 	if t, rule := r.visible(f, scope, head); t.file != nil {
 		return r.ofVisible(t, name, rule)
+	}
+	if r.language == "rust" {
+		if t, c, rule := r.rustName(f, scope, name); t.file != nil {
+			return t, c, rule
+		}
 	}
 	if _, foreign := r.names[f.path].imports[head]; foreign || rest == "" || head[0] >= 'A' && head[0] <= 'Z' {
 		return target{}, "", "" // of another package or class, or built in
@@ -76,6 +90,8 @@ func (r *resolver) ofLocal(f *fileFacts, scope int, name, typ string) (target, C
 	}
 	if t, rule := r.visible(f, scope, head); rest == "" && r.language == "java" && t.file != nil && t.def >= 0 && t.definition().Kind == Method {
 		return t, High, rule // a field or variable can have the same name
+	} else if d := t.definition(); rest == "" && r.language == "rust" && d != nil && d.Kind == Function {
+		return t, Medium, "also a variable" // let name = name(…)
 	}
 	if typ != "" && (r.language == "java" || r.language == "c" || r.language == "rust") {
 		return target{}, "", "" // of a type from elsewhere
@@ -181,7 +197,11 @@ func (r *resolver) class(f *fileFacts, scope int) target {
 			return target{f, next} // object.method = function, Function.prototype.method = function
 		}
 		if name := f.outline.Defs[scope].Name; next < 0 && strings.Contains(name, ".") { // defined apart from its class
-			t, _ := r.visible(f, -1, name[:strings.LastIndexByte(name, '.')])
+			outer := name[:strings.LastIndexByte(name, '.')]
+			if r.language == "rust" {
+				return r.rustApart(f, outer)
+			}
+			t, _ := r.visible(f, -1, outer)
 			return t
 		}
 		scope = next
@@ -207,26 +227,31 @@ func (r *resolver) local(f *fileFacts, scope int, name string) (typ string, boun
 
 // visible returns what a name stands for outside of functions.
 func (r *resolver) visible(f *fileFacts, scope int, name string) (target, string) {
+	return r.visibleFrom(f, scope, name, 0)
+}
+
+// visibleFrom is visible after a number of hops: bases can be imported in a circle.
+func (r *resolver) visibleFrom(f *fileFacts, scope int, name string, hops int) (target, string) {
 	if r.language == "java" || r.language == "c" {
 		for s := scope; s >= 0; s = r.outer(f, s) {
-			if t := r.member(target{f, s}, name, 0); t.file != nil {
+			if t := r.member(target{f, s}, name, hops); t.file != nil {
 				return t, "own class"
 			}
 		}
 		if class := r.class(f, scope); class.file != nil {
-			if t := r.member(class, name, 0); t.file != nil {
+			if t := r.member(class, name, hops); t.file != nil {
 				return t, "own class"
 			}
 		}
 	}
 	if r.language == "rust" {
 		for s := scope; s >= 0; s = r.outer(f, s) {
-			if t := r.member(target{f, s}, name, 0); t.file != nil && f.outline.Defs[s].Kind == Package {
+			if t := r.member(target{f, s}, name, hops); t.file != nil && f.outline.Defs[s].Kind == Package {
 				return t, "same module"
 			}
 		}
 	}
-	if t := r.inFile(f, name, 0); t.file != nil {
+	if t := r.inFile(f, name, hops); t.file != nil {
 		if t.file == f {
 			return t, "same file"
 		}
@@ -248,17 +273,35 @@ func only(list []target) target {
 	return target{}
 }
 
+// lookup is a name that is looked for in a file.
+type lookup struct {
+	file *fileFacts
+	name string
+}
+
 // inFile returns what a name stands for at the top of a file.
 func (r *resolver) inFile(f *fileFacts, name string, hops int) target {
 	n := r.names[f.path]
 	if i, ok := n.defs[name]; ok {
 		return target{f, i}
 	}
-	if hops > maxHops { // imports in a circle
+	if hops > maxHops {
 		return target{}
 	}
+	key := lookup{f, name}
+	if r.active[key] { // imports in a circle
+		return target{}
+	}
+	r.active[key] = true
+	defer delete(r.active, key)
 	if im, ok := n.imports[name]; ok {
-		return r.imported(f, im, hops+1)
+		t := r.imported(f, im, hops+1)
+		for _, other := range n.twice[name] { // under another cfg
+			if r.imported(f, other, hops+1) != t {
+				return target{}
+			}
+		}
+		return t
 	}
 	var found []target
 	for _, star := range n.stars {
@@ -340,8 +383,13 @@ func (r *resolver) member(t target, name string, hops int) target {
 	if i, ok := n.defs[d.Name+"."+name]; ok {
 		return target{t.file, i}
 	}
-	if r.language == "c" || r.language == "rust" { // methods may be defined elsewhere
+	switch r.language { // methods may be defined elsewhere
+	case "c":
 		if found := only(r.globals[d.Name+"."+name]); found.file != nil {
+			return found
+		}
+	case "rust":
+		if found := only(r.impls[t.id()+"."+name]); found.file != nil {
 			return found
 		}
 	}
@@ -351,7 +399,7 @@ func (r *resolver) member(t target, name string, hops int) target {
 		}
 	}
 	for _, base := range d.Bases {
-		if b, _ := r.visible(t.file, r.outer(t.file, t.def), headOf(base)); b.file != nil && b != t {
+		if b, _ := r.visibleFrom(t.file, r.outer(t.file, t.def), headOf(base), hops+1); b.file != nil && b != t {
 			if _, rest, ok := strings.Cut(base, "."); ok {
 				b = r.path(b, rest)
 			}
@@ -373,13 +421,25 @@ func (r *resolver) typed(f *fileFacts, scope int, typ string, hops int) target {
 	if typ == "" || hops > maxHops {
 		return target{}
 	}
+	if r.language == "rust" && strings.Contains(typ, "()") {
+		return r.rustResult(f, scope, typ, hops)
+	}
 	name, called := strings.CutSuffix(typ, "()")
 	head, rest, _ := strings.Cut(name, ".")
 	var t target
 	if isSelf(r.language, head) {
 		t = r.class(f, scope)
-	} else if _, bound := r.local(f, scope, head); !bound {
+	} else if bound, ok := r.local(f, scope, head); !ok {
 		t, _ = r.visible(f, scope, head)
+	} else if def, inner := strings.CutPrefix(bound, "def "); inner && r.language == "rust" {
+		t = target{f, r.names[f.path].defs[def]}
+	} else if bound != head && r.language == "rust" { // a type parameter
+		t = r.typed(f, scope, bound, hops+1)
+	}
+	if d := t.definition(); d == nil && r.language == "rust" && rest != "" {
+		if t, _, _ = r.rustName(f, scope, name); t.file != nil {
+			rest = ""
+		}
 	}
 	if rest != "" {
 		t = r.path(t, rest)

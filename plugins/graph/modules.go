@@ -38,6 +38,9 @@ func (r *resolver) module(f *fileFacts, im imported) string {
 	case "c":
 		return r.include(f, im.Module)
 	default:
+		if r.language == "rust" && im.Name == "*" {
+			im.Name = ""
+		}
 		if t := r.imported(f, im, 0); t.file != nil {
 			return t.file.path
 		}

@@ -65,6 +65,8 @@ func outlineFile(f *fileFacts, data []byte) {
 		scanPython(o, f, data)
 	case "javascript":
 		scanJavaScript(o, f, data)
+	case "rust":
+		scanRust(o, f, data)
 	default:
 		scanBraces(o, f, data)
 	}

@@ -31,6 +31,7 @@ func (t target) id() string {
 type names struct {
 	defs    map[string]int // by dotted name
 	imports map[string]imported
+	twice   map[string][]imported // of Rust: what else the name of an import is bound to
 	stars   []string
 	vars    map[int]map[string]string // types by scope and name
 }
@@ -46,6 +47,9 @@ type resolver struct {
 	config   map[string][]byte   // package.json …
 	headers  map[string][]string // paths by base name, made on first use
 	packages map[string]string   // directories of npm packages by name, made on first use
+	impls    map[string][]target // of Rust: methods apart from their type, by its id and their name
+	active   map[lookup]bool     // what is being looked for
+	depth    int                 // how many results of calls are being looked for
 }
 
 // resolve renews the facts of the files in languages without types whose own text
@@ -111,10 +115,11 @@ func newResolver(language string, files map[string]*fileFacts, config map[string
 	r := &resolver{
 		language: language, files: files, config: config, names: map[string]*names{},
 		modules: map[string]string{}, methods: map[string][]target{}, globals: map[string][]target{},
+		active: map[lookup]bool{},
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		f := files[name]
-		n := &names{defs: map[string]int{}, imports: map[string]imported{}, vars: map[int]map[string]string{}}
+		n := &names{defs: map[string]int{}, imports: map[string]imported{}, twice: map[string][]imported{}, vars: map[int]map[string]string{}}
 		for i, d := range f.outline.Defs {
 			n.defs[d.Name] = i
 			if dot := strings.LastIndexByte(d.Name, '.'); dot >= 0 && !d.Local && (d.Kind == Method || d.Kind == Test) {
@@ -124,8 +129,13 @@ func newResolver(language string, files map[string]*fileFacts, config map[string
 		}
 		for _, im := range f.outline.Imports {
 			if im.Name == "*" && im.As == "" {
-				n.stars = append(n.stars, im.Module)
+				if im.Module != "self" && !slices.Contains(n.stars, im.Module) { // self of Rust is this file
+					n.stars = append(n.stars, im.Module)
+				}
 			} else if im.As != "" {
+				if old, bound := n.imports[im.As]; bound && language == "rust" {
+					n.twice[im.As] = append(n.twice[im.As], old)
+				}
 				n.imports[im.As] = im
 			}
 		}
@@ -140,6 +150,9 @@ func newResolver(language string, files map[string]*fileFacts, config map[string
 		}
 		r.names[name] = n
 		r.addModule(f)
+	}
+	if language == "rust" {
+		r.rustImpls()
 	}
 	return r
 }

@@ -5,7 +5,7 @@ them, and writes the tables in docs/graph.md.
 usage: run.py AGENT DIRECTORY [NAME…]
 
 AGENT is the program, DIRECTORY a place for what is downloaded and for the facts of
-the references, which are kept; NAMEs select some of the sources and write no table. It needs Go, npm, Node.js, a JDK, and from Debian
+the references, which are kept; NAMEs select some of the sources and write no table. It needs Go, npm, Node.js, a JDK, rustc 1.95, and from Debian
 python3-jedi and python3-clang with its libclang.
 """
 
@@ -41,11 +41,32 @@ SOURCES = [
      "052511f0be47511f9b2a17d44fc1eccc4b5373e77cc5a3221e34b6af437e1e2e", "src/main/java"),
     ("commons-lang 3.12.0", "Java", "java", "libc/libcommons-lang3-java/libcommons-lang3-java_3.12.0.orig.tar.xz",
      "f7c22574707611b63bae19ff17f59e24cdd32e2b0e61a50ec9b1b525fbc909d1", "src/main/java"),
+    ("semver 1.0.14", "Rust", "rust", "r/rust-semver/librust-semver-dev_1.0.14-1_amd64.deb",
+     "bf3719b7aac4b7f16f0d68a7037306dbc1532758fe7a5dea01254e85cecaca8c", "usr/share/cargo/registry/semver-1.0.14"),
+    ("bytes 1.2.1", "Rust", "rust", "r/rust-bytes/librust-bytes-dev_1.2.1-1_amd64.deb",
+     "86fbba5fe9d10f1eeb28944e52cfc8caa75f9a509c3603b70f8107f151744fcc", "usr/share/cargo/registry/bytes-1.2.1"),
+    ("memchr 2.5.0", "Rust", "rust", "r/rust-memchr/librust-memchr-dev_2.5.0-1_amd64.deb",
+     "9b0f9497acbf8d8e706181a248a31624c6215ce86353a972d19d0cf0252f4183", "usr/share/cargo/registry/memchr-2.5.0"),
+    ("hashbrown 0.12.3", "Rust", "rust", "r/rust-hashbrown/librust-hashbrown-dev_0.12.3-1_amd64.deb",
+     "86ca499697497d825a2e76f43648ad2d49cc65763964ff234ce32c4fc862f55f", "usr/share/cargo/registry/hashbrown-0.12.3"),
+    ("regex-syntax 0.6.27", "Rust", "rust", "r/rust-regex-syntax/librust-regex-syntax-dev_0.6.27-1_amd64.deb",
+     "16c9879e07d6f9c6b2618906126d17e51ec8b04bced0fe3bb0cf0f3062f8a353", "usr/share/cargo/registry/regex-syntax-0.6.27"),
     ("cJSON 1.7.15", "C and C++", "c", "c/cjson/cjson_1.7.15.orig.tar.gz",
      "5308fd4bd90cef7aa060558514de6a1a4a0819974a26e6ed13973c5f624c24b2", "."),
     ("tinyxml2 9.0.0", "C and C++", "c", "t/tinyxml2/tinyxml2_9.0.0+dfsg.orig.tar.xz",
      "96510f47a5db537f70dff3e83dd71fd2180cbba4aa76c589a549467e7f34bc9b", "."),
 ]
+
+# How the crates are compiled: with tests where they need no other crate.
+RUSTC = {
+    "semver-1.0.14": "--edition=2018 --crate-name=semver --test",
+    "bytes-1.2.1": "--edition=2018 --crate-name=bytes --test --cfg=feature=\"std\"",
+    "memchr-2.5.0": "--edition=2018 --crate-name=memchr --crate-type=lib --cfg=feature=\"std\" --cfg=memchr_runtime_simd"
+                    " --cfg=memchr_runtime_sse2 --cfg=memchr_runtime_sse42 --cfg=memchr_runtime_avx",
+    "hashbrown-0.12.3": "--edition=2021 --crate-name=hashbrown --crate-type=lib --cfg=feature=\"raw\"",
+    "regex-syntax-0.6.27": "--edition=2018 --crate-name=regex_syntax --test" + "".join(
+        f' --cfg=feature="unicode{part}"' for part in ("", "-age", "-bool", "-case", "-gencat", "-perl", "-script", "-segment")),
+}
 
 
 def call(*args, **more):
@@ -98,6 +119,8 @@ def reference(work, kind, tree):
         return ["node", os.path.join(HERE, "javascript.js"), tree]
     if kind == "java":
         return ["java", "-Xmx1500m", os.path.join(HERE, "Reference.java"), tree]
+    if kind == "rust":
+        return [PYTHON, os.path.join(HERE, "rust.py"), tree, *RUSTC[os.path.basename(tree)].split()]
     include = call("gcc", "-print-file-name=include", text=True).strip()
     return [PYTHON, os.path.join(HERE, "c.py"), tree, "-I" + include]
 
