@@ -12,6 +12,8 @@ import (
 // MarshalJSON.
 func quickBody(kind []byte, r quickjson.Reader) (b Body, ok bool) {
 	switch string(kind) {
+	case "session_start":
+		b = quickSessionStart(&r)
 	case "user":
 		b = User{Content: quickParts(&r), Run: r.String("run"), Input: r.String("input")}
 	case "idle":
@@ -35,6 +37,13 @@ func quickBody(kind []byte, r quickjson.Reader) (b Body, ok bool) {
 	}
 	r.Close()
 	return b, r.End()
+}
+
+func quickSessionStart(r *quickjson.Reader) SessionStart {
+	return SessionStart{
+		Agent: r.String("agent"), Cwd: r.String("cwd"), Provider: r.String("provider"), Model: r.String("model"), Profile: r.String("profile"),
+		Resumed: r.True("resumed"), Path: quickValue[[]string](r, "path"),
+	}
 }
 
 func quickParts(r *quickjson.Reader) (parts model.Parts) {

@@ -38,7 +38,7 @@ func general(line []byte) (Event, error) {
 }
 
 // frequent are the types of which a session log has most.
-var frequent = []string{"user", "idle", "message_start", "message", "llm_start", "llm_end", "tool_use", "tool_result", "permission"}
+var frequent = []string{"session_start", "user", "idle", "message_start", "message", "llm_start", "llm_end", "tool_use", "tool_result", "permission"}
 
 // variants are bodies of all types, and of the frequent ones with all kinds of values.
 func variants(t *testing.T) []Body {
@@ -47,13 +47,15 @@ func variants(t *testing.T) []Body {
 	var list []Body
 	for _, text := range texts {
 		parts := model.Parts{
-			model.Text{Text: text}, model.Reasoning{Text: text, Signature: text}, model.ToolCall{ID: "c", Name: "shell", Args: text},
+			model.Text{Text: text},
+			model.Reasoning{Text: text, Signature: text},
+			model.ToolCall{ID: "c", Name: "shell", Args: text},
 			model.Opaque{Provider: "p", Raw: json.RawMessage(`{"a":[1,"]}",null]}`)},
 		}
 		usage := model.Usage{Input: len(text), Output: 3, CachedInput: 7, Reasoning: 1}
 		list = append(
 			list,
-			User{Content: parts[:1], Run: text, Input: text}, User{Content: parts}, User{Content: model.Parts{}},
+			SessionStart{Cwd: text, Model: "m", Resumed: true, Path: []string{text}}, User{Content: parts[:1], Run: text, Input: text}, User{Content: parts}, User{Content: model.Parts{}},
 			Message{Content: parts, Usage: usage, Stop: model.StopEnd, Provider: text, Model: "m", Partial: true}, Message{Content: parts[2:3]},
 			ToolUse{Name: "shell", Source: "builtin", Args: text},
 			ToolResult{Name: "x", Content: parts[:1], IsError: true, Code: "c", DurationMS: 12, Structured: json.RawMessage(`{"x":1}`), Meta: SandboxMeta("strict")},
