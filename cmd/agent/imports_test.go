@@ -28,7 +28,7 @@ const modulePath = "github.com/seed-009c0928/agent"
 // never each other, and sdk/agent is where they meet. A new package needs a
 // line here, and a changed line needs a reason in its commit.
 var importRules = map[string][]string{
-	"core/model":        {"core/model/internal/longtext"},
+	"core/model":        {"core/internal/quickjson", "core/model/internal/longtext"},
 	"core/proc":         {"core/proc/sandbox", "core/redact"},
 	"core/pdftext":      {"core/proc", "core/proc/sandbox"},
 	"core/atomicfile":   {},
@@ -50,12 +50,13 @@ var importRules = map[string][]string{
 	"core/proc/internal/early": {},
 	"core/proc/sandbox":        {"core/proc/internal/early"},
 
-	"core/event":                 {"core/model"},
+	"core/event":                 {"core/model", "core/internal/quickjson"},
 	"core/internal/images":       {"core/model"},
 	"core/internal/compaction":   {"core/model", "core/event"},
 	"core/internal/repeat":       {"core/model"},
 	"core/internal/approvals":    {"core/event"},
 	"core/internal/toolname":     {},
+	"core/internal/quickjson":    {},
 	"core/internal/wording":      {},
 	"core/internal/recorder":     {"core/model", "core/event"},
 	"core":                       {"core/tracecontext", "core/internal/answers", "core/internal/recorder", "core/internal/approvals", "core/internal/toolname", "core/internal/wording", "core/model", "core/event", "core/schema", "core/output", "core/timeout", "core/internal/images", "core/internal/compaction", "core/internal/conversation", "core/internal/repeat"},

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/seed-009c0928/agent/core/internal/quickjson"
 )
 
 // Version is the version of the JSON form.
@@ -163,8 +165,16 @@ func appendString(b []byte, name, value string) []byte {
 // UnmarshalJSON reads what MarshalJSON wrote; an unknown type becomes an
 // [Unknown], which is written back unchanged.
 func (e *Event) UnmarshalJSON(data []byte) error {
-	head, kind, members, ok := readEnvelope(data)
-	if !ok {
+	r := quickjson.New(data)
+	head, name, ok := readEnvelope(&r)
+	if ok && head.V == Version {
+		if head.Body, ok = quickBody(name, r); ok {
+			*e = head
+			return nil
+		}
+	}
+	kind, members := string(name), object(r.Rest())
+	if name == nil || misplaced(members) {
 		var err error
 		if head, kind, err = decodeEnvelope(data); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core/goldentest"
+	"github.com/seed-009c0928/agent/core/internal/quickjson"
 	"github.com/seed-009c0928/agent/core/model"
 )
 
@@ -363,14 +364,15 @@ func TestEnvelopeIsReadAsItIsDecoded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, gotKind, members, ok := readEnvelope(line)
+		r := quickjson.New(line)
+		got, gotKind, ok := readEnvelope(&r)
 		if strings.HasPrefix(string(line), `{"v":1,"seq":`) != ok {
 			t.Errorf("taken: %v: %s", ok, line)
 		}
 		if !ok {
 			continue
 		}
-		if !reflect.DeepEqual(got, want) || gotKind != kind || !json.Valid(members) {
+		if members := object(r.Rest()); !reflect.DeepEqual(got, want) || string(gotKind) != kind || !json.Valid(members) {
 			t.Errorf("%s\nreads  %+v %q %s\nwanted %+v %q", line, got, gotKind, members, want, kind)
 		}
 	}
@@ -384,8 +386,11 @@ func TestEnvelopeIsReadAsItIsDecoded(t *testing.T) {
 		`{"v":1,"seq":1,"id":"a","time":"2026-03-04T05:06:07Z","session":"s","type":"idle"x`,
 		`{"v":1,"seq":99999999999999999999,"id":"a","time":"2026-03-04T05:06:07Z","session":"s","type":"idle"}`,
 	} {
-		if e, _, _, ok := readEnvelope([]byte(line)); ok {
-			t.Errorf("%s is read as %+v", line, e)
+		r := quickjson.New([]byte(line))
+		if e, kind, ok := readEnvelope(&r); ok {
+			if _, ok := quickBody(kind, r); ok || json.Valid(object(r.Rest())) && !misplaced(r.Rest()) {
+				t.Errorf("%s is read as %+v", line, e)
+			}
 		}
 	}
 	for _, line := range []string{

@@ -2,6 +2,7 @@ package event
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/seed-009c0928/agent/core/model"
 )
@@ -10,7 +11,7 @@ import (
 // session writes them. The zero value expects the first record.
 type Sequence struct {
 	last Seq
-	open map[string]struct{} // calls of the last answer that have no result yet
+	open []string // calls of the last answer that have no result yet
 }
 
 // Next checks the next record. The error says why it cannot follow the earlier
@@ -22,26 +23,28 @@ func (s *Sequence) Next(e Event) error {
 	}
 	switch b := e.Body.(type) {
 	case ToolResult:
-		if _, ok := s.open[e.Call]; !ok {
+		at := slices.Index(s.open, e.Call)
+		if at < 0 {
 			return fmt.Errorf("it is the result of call %.80q, which is unknown or already has one", e.Call)
 		}
-		delete(s.open, e.Call)
+		s.open = slices.Delete(s.open, at, at+1)
 	case User, Steering, Compacted, Rewound, Message:
-		for call := range s.open {
-			return fmt.Errorf("the result of call %.80q is missing before it", call)
+		if len(s.open) > 0 {
+			return fmt.Errorf("the result of call %.80q is missing before it", s.open[0])
 		}
 		if m, ok := b.(Message); ok {
-			s.open = callIDs(m.Content.ToolCalls())
+			s.expect(m.Content)
 		}
 	}
 	s.last = e.Seq
 	return nil
 }
 
-func callIDs(calls []model.ToolCall) map[string]struct{} {
-	ids := make(map[string]struct{}, len(calls))
-	for _, c := range calls {
-		ids[c.ID] = struct{}{}
+// expect opens the calls of an answer.
+func (s *Sequence) expect(answer model.Parts) {
+	for _, p := range answer {
+		if c, ok := p.(model.ToolCall); ok && !slices.Contains(s.open, c.ID) {
+			s.open = append(s.open, c.ID)
+		}
 	}
-	return ids
 }

@@ -192,8 +192,8 @@ func (ps *Parts) UnmarshalJSON(data []byte) error {
 }
 
 func (ps *Parts) unmarshal(data []byte, one func(json.RawMessage) (Part, error)) error {
-	if text, ok := quickText(data); ok {
-		*ps = Parts{text}
+	if list, ok := quickParts(data); ok {
+		*ps = list
 		return nil
 	}
 	var raws []json.RawMessage
@@ -214,24 +214,6 @@ func (ps *Parts) unmarshal(data []byte, one func(json.RawMessage) (Part, error))
 	}
 	*ps = out
 	return nil
-}
-
-// quickText reads parts that are a single text in the form of MarshalJSON, as
-// most tool results of a long session are. The general way is several times
-// slower.
-func quickText(data []byte) (Text, bool) {
-	rest, ok := bytes.CutPrefix(data, []byte(`[{"type":"text","text":`))
-	if !ok {
-		return Text{}, false
-	}
-	if rest, ok = bytes.CutSuffix(rest, []byte(`}]`)); !ok {
-		return Text{}, false
-	}
-	var t Text
-	if json.Unmarshal(rest, &t.Text) != nil { // more than a string
-		return Text{}, false
-	}
-	return t, true
 }
 
 func marshalPart(p Part) ([]byte, error) {

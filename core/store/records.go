@@ -80,107 +80,126 @@ func Scan(ctx context.Context, dir, id string, wanted func(kind string) bool) it
 }
 
 // records decodes the events of a log with a number greater than after. Only a
-// complete log, after 0, is checked to be a valid sequence.
+// complete log, after 0, is checked to be a valid sequence. While the caller takes some
+// records, the next ones are decoded.
 func records(ctx context.Context, path string, r io.Reader, after event.Seq) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		b := batch{path: path, lines: newLineReader(r), after: after}
+		log := logReader{path: path, lines: newLineReader(r), after: after}
 		var sequence event.Sequence
-		for most := 16; !b.ended; most = min(2*most, maxBatch) {
-			b.read(most)
-			b.decode()
-			for i, e := range b.events {
-				if err := cmp.Or(ctx.Err(), b.errs[i]); err != nil {
-					yield(event.Event{}, err)
-					return
-				}
-				if after == 0 {
-					if err := follows(&sequence, path, b.counts[i], e); err != nil {
-						yield(event.Event{}, err)
-						return
-					}
-				}
-				if e.Seq > after && !yield(e, nil) {
-					return
-				}
+		take := func(r record) bool {
+			err := cmp.Or(ctx.Err(), r.err)
+			if err == nil && after == 0 {
+				err = follows(&sequence, path, r.line, r.event)
 			}
-			if b.err != nil {
-				yield(event.Event{}, b.err)
+			if err != nil {
+				yield(event.Event{}, err)
+				return false
+			}
+			return r.event.Seq <= after || yield(r.event, nil)
+		}
+		var ahead sync.WaitGroup
+		defer ahead.Wait()
+		b, next := &batch{}, &batch{}
+		log.read(b, minBatch)
+		for most := 2 * minBatch; ; most = min(2*most, maxBatch) {
+			if !b.last {
+				ahead.Go(func() { log.read(next, most) })
+			}
+			if !b.each(take) || b.last {
 				return
 			}
+			ahead.Wait()
+			b, next = next, b
 		}
 	}
 }
 
-// Limits of a batch, the part of a log in memory.
+// record is a record of a log, or why it cannot be read.
+type record struct {
+	event event.Event
+	line  int // its number, from 1
+	err   error
+}
+
+// Limits of a batch.
 const (
+	minBatch      = 16
 	maxBatch      = 256
 	maxBatchBytes = 512 << 10 // plus a line
 )
 
-// batch is some records of a log, decoded in parallel: the user waits while a
-// session of thousands of records opens.
+// batch is some records of a log, decoded in parallel: the user waits while a session of
+// thousands of records opens. It is used again for later ones.
 type batch struct {
+	text    []byte
+	ends    []int // of each record in text
+	records []record
+	last    bool // nothing follows
+}
+
+// each calls f for the records until it returns false.
+func (b *batch) each(f func(record) bool) bool {
+	for i := range b.records {
+		if !f(b.records[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// logReader reads a log in batches.
+type logReader struct {
 	path  string
 	lines *lineReader
 	after event.Seq
-
-	count  int   // lines read from the log
-	ended  bool  // there are no more lines
-	err    error // why, unless it is the end of the log
-	text   []byte
-	ends   []int // of each line in text
-	counts []int // number of each line in the log
-	events []event.Event
-	errs   []error
+	count int // lines read
 }
 
-// read reads the next lines, skipping those up to after.
-func (b *batch) read(most int) {
-	b.text, b.ends, b.counts = b.text[:0], b.ends[:0], b.counts[:0]
+// read reads the next records into a batch, without those up to after.
+func (l *logReader) read(b *batch, most int) {
+	clear(b.records)
+	b.text, b.ends, b.records = b.text[:0], b.ends[:0], b.records[:0]
 	for len(b.ends) < most && len(b.text) < maxBatchBytes {
-		line, err := b.lines.next()
-		b.count++
+		line, err := l.lines.next()
+		l.count++
 		if err != nil {
-			b.ended = true
+			b.last = true
+			b.decode(l.path)
 			if !errors.Is(err, io.EOF) {
-				b.err = fmt.Errorf("%s:%d: %w", b.path, b.count, err)
+				b.records = append(b.records, record{line: l.count, err: fmt.Errorf("%s:%d: %w", l.path, l.count, err)})
 			}
 			return
 		}
-		if seq, ok := quickSeq(line); ok && seq <= b.after {
+		if seq, ok := quickSeq(line); ok && seq <= l.after {
 			continue
 		}
 		b.text = append(b.text, line...)
-		b.ends, b.counts = append(b.ends, len(b.text)), append(b.counts, b.count)
+		b.ends, b.records = append(b.ends, len(b.text)), append(b.records, record{line: l.count})
 	}
+	b.decode(l.path)
 }
 
-func (b *batch) decode() {
+// decode decodes the records, an equal part of them on each processor.
+func (b *batch) decode(path string) {
 	n := len(b.ends)
-	b.events, b.errs = make([]event.Event, n), make([]error, n)
-	one := func(i int) {
-		from := 0
-		if i > 0 {
-			from = b.ends[i-1]
+	some := func(from, to int) {
+		at := 0
+		if from > 0 {
+			at = b.ends[from-1]
 		}
-		b.events[i], b.errs[i] = decode(b.path, b.counts[i], b.text[from:b.ends[i]])
-	}
-	workers := min(runtime.GOMAXPROCS(0), n/8)
-	if workers < 2 {
-		for i := range n {
-			one(i)
+		for i := from; i < to; i++ {
+			r := &b.records[i]
+			r.event, r.err = decode(path, r.line, b.text[at:b.ends[i]])
+			at = b.ends[i]
 		}
-		return
 	}
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() {
-			for i := w; i < n; i += workers {
-				one(i)
-			}
-		})
+	workers := max(1, min(runtime.GOMAXPROCS(0), n/8))
+	var others sync.WaitGroup
+	for w := 1; w < workers; w++ {
+		others.Go(func() { some(w*n/workers, (w+1)*n/workers) })
 	}
-	wg.Wait()
+	some(0, n/workers)
+	others.Wait()
 }
 
 // follows checks that an event can follow the earlier ones.

@@ -536,7 +536,10 @@ func (a *Agent) NewSession(ctx context.Context, opts SessionOptions) (*Session, 
 	cfg.Hooks = s.search.hooks(cfg.Hooks)
 	a.checkEdits(&cfg)
 	cfg.Cost = s.node.price(opts.Cost)
-	if s.Session, err = a.newSession(ctx, cfg, func(e event.Event) { s.waiting.see(cfg.ID, e) }); err != nil {
+	if s.Session, err = a.newSession(ctx, cfg, func(e event.Event) {
+		s.waiting.see(cfg.ID, e)
+		s.seeUndo(e)
+	}); err != nil {
 		if s.journal != nil {
 			err = errors.Join(err, s.journal.Close())
 		}

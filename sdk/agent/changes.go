@@ -29,7 +29,6 @@ func (a *Agent) watch(cfg *core.Config, s *Session) {
 		Note:     func(ctx context.Context, body event.Body) { s.Note(ctx, body) },
 	})
 	cfg.Watcher = s.changes
-	s.takenBack.Store(true) // the record of a resumed session may have an undo
 	cfg.Context = append(cfg.Context, undoNotice{s})
 }
 
@@ -153,6 +152,14 @@ func UndoSession(ctx context.Context, home, id string, opts UndoOptions) (out ch
 		err = errors.Join(err, j.Append(ctx, e))
 	}
 	return out, errors.Join(err, j.Sync(ctx))
+}
+
+// seeUndo takes a record from which a session is rebuilt: only one with an undo is read
+// again for the notice.
+func (s *Session) seeUndo(e event.Event) {
+	if b, ok := e.Body.(event.FilesChanged); ok && b.Source != "" {
+		s.takenBack.Store(true)
+	}
 }
 
 // undoNotice tells the model of files that the user took back. It is asked just

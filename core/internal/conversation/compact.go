@@ -49,7 +49,7 @@ func (s Split) Summary(notes string, room int) model.Parts {
 func (c *Conversation) Compact(b event.Compacted) {
 	c.Usage = c.Usage.Add(b.Usage)
 	c.past += c.size
-	c.inputs = slices.DeleteFunc(slices.Clone(c.inputs), func(in input) bool { return c.past-in.past > boundTokens })
+	c.inputs = slices.DeleteFunc(slices.Clone(c.inputs), func(in *input) bool { return c.past-in.past > boundTokens })
 	c.replace(b.Content, min(b.Kept, len(c.messages)))
 }
 

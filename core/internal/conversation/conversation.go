@@ -35,12 +35,12 @@ type Conversation struct {
 	Stopped bool
 	Queued  []Queued // messages of a session log that were not added
 
-	inputs  []input
-	taken   map[string]bool  // IDs of inputs
-	past    int              // tokens of all messages that summaries replaced
-	recent  []string         // signatures of the last calls
-	open    []model.ToolCall // calls of the last answer, while one has no result
-	results map[string]model.ToolResult
+	inputs  []*input
+	taken   map[string]bool             // IDs of inputs
+	past    int                         // tokens of all messages that summaries replaced
+	recent  []string                    // signatures of the last calls
+	open    []model.ToolCall            // calls of the last answer, while one has no result
+	results map[string]model.ToolResult // of open calls
 }
 
 // state is what [Conversation.Rewind] restores.
@@ -71,7 +71,7 @@ type Prompt struct {
 // View is the conversation at one moment. It never changes.
 type View struct {
 	Messages []model.Message
-	inputs   []input
+	inputs   []*input
 }
 
 // Inputs returns the numbers of the inputs that can be taken back.
@@ -120,7 +120,7 @@ func (c *Conversation) show() {
 func (c *Conversation) Begin() {
 	before := c.state
 	before.messages = c.Messages()
-	c.inputs = append(c.inputs, input{past: c.past, before: before, memory: c.Memory.Save()})
+	c.inputs = append(c.inputs, &input{past: c.past, before: before, memory: c.Memory.Save()})
 }
 
 // Taken reports whether there was an input with an ID.
@@ -155,7 +155,7 @@ func (c *Conversation) AddInput(seq event.Seq, id string, parts model.Parts) {
 // Rewind takes back an input and everything after it but the cost. It reports
 // whether there is that input.
 func (c *Conversation) Rewind(seq event.Seq) bool {
-	at := slices.IndexFunc(c.inputs, func(in input) bool { return in.seq == seq })
+	at := slices.IndexFunc(c.inputs, func(in *input) bool { return in.seq == seq })
 	if at < 0 {
 		return false
 	}
@@ -182,12 +182,15 @@ func (c *Conversation) AddAnswer(m event.Message) {
 	}
 	c.open = m.Content.ToolCalls()
 	c.Answered = len(c.open) == 0 && !m.Partial && (m.Stop == model.StopEnd || m.Stop == model.StopOther || m.Stop == "")
-	c.results = make(map[string]model.ToolResult, len(c.open))
+	clear(c.results)
 }
 
 // AddResult adds the result of an open call. With the last one, the results join
 // the conversation in the order of the calls.
 func (c *Conversation) AddResult(r model.ToolResult) {
+	if c.results == nil {
+		c.results = map[string]model.ToolResult{}
+	}
 	c.results[r.CallID] = r
 	c.Images = c.Images || r.Content.HasImage()
 	if len(c.results) < len(c.open) {
@@ -199,7 +202,8 @@ func (c *Conversation) AddResult(r model.ToolResult) {
 		c.messages = slices.Clone(c.messages)
 		c.messages[last].Parts = renamed
 	}
-	c.open, c.results = nil, nil
+	c.open = nil
+	clear(c.results)
 	c.Add(model.RoleTool, parts)
 }
 

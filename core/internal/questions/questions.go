@@ -33,7 +33,11 @@ func (s *Set) Add(call string, body event.Body) {
 	switch b := body.(type) {
 	case event.Message:
 		s.asked = slices.DeleteFunc(s.asked, func(q question) bool { return q.call != "" || q.answer != nil })
-		s.shown, s.started = map[string]bool{}, map[string]bool{}
+		if s.shown == nil {
+			s.shown, s.started = map[string]bool{}, map[string]bool{}
+		}
+		clear(s.shown)
+		clear(s.started)
 	case event.ToolUse:
 		s.mark(s.shown, call)
 	case event.Permission:

@@ -1,6 +1,8 @@
 package cmdutil
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -9,11 +11,15 @@ import (
 
 // Table prints rows in aligned columns. It escapes nothing: untrusted text must
 // be made printable first, see package display.
-type Table struct{ w *tabwriter.Writer }
+type Table struct {
+	w   *tabwriter.Writer
+	out *bufio.Writer // the writer above writes each cell separately
+}
 
 // NewTable returns a table with a first row of headers, if there are any.
 func NewTable(out io.Writer, headers ...string) *Table {
-	t := &Table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	whole := bufio.NewWriter(out)
+	t := &Table{tabwriter.NewWriter(whole, 0, 0, 2, ' ', 0), whole}
 	if len(headers) > 0 {
 		fmt.Fprintln(t.w, strings.Join(headers, "\t"))
 	}
@@ -32,4 +38,4 @@ func (t *Table) Row(cells ...any) {
 }
 
 // Flush prints the rows. Rows added later are aligned independently.
-func (t *Table) Flush() error { return t.w.Flush() }
+func (t *Table) Flush() error { return errors.Join(t.w.Flush(), t.out.Flush()) }
