@@ -53,7 +53,8 @@ func Import(ctx context.Context, o ImportOptions, archive io.Reader) (s Session,
 	if IsWebhook(o.ID) {
 		return s, false, wrong("id is %.40q: that of a session does not begin like that of a webhook", o.ID)
 	}
-	in := &importing{ImportOptions: o, tar: tar.NewReader(archive), digest: sha256.New(), usage: &sessionLog{settled: map[string]bool{}, usage: map[string]Usage{}}}
+	body := &source{Reader: archive}
+	in := &importing{ImportOptions: o, tar: tar.NewReader(body), digest: sha256.New(), usage: &sessionLog{settled: map[string]bool{}, usage: map[string]Usage{}}}
 	var moved Moved
 	if err := in.head(&moved); err != nil {
 		return s, false, err
@@ -79,6 +80,9 @@ func Import(ctx context.Context, o ImportOptions, archive io.Reader) (s Session,
 		}
 	}
 	if err := in.entries(ctx); err != nil {
+		if body.err != nil {
+			err = wrong("the archive ends early: %v", err)
+		}
 		return s, false, err
 	}
 	if got := hex.EncodeToString(in.digest.Sum(nil)); got != moved.Digest {
@@ -90,6 +94,19 @@ func Import(ctx context.Context, o ImportOptions, archive io.Reader) (s Session,
 // wrong is the error of an archive that is not one of [Archive].
 func wrong(format string, args ...any) error {
 	return &host.Error{Code: host.CodeInvalid, Message: fmt.Sprintf(format, args...)}
+}
+
+// source knows whether it ended.
+type source struct {
+	io.Reader
+	err error
+}
+
+// Read implements [io.Reader].
+func (s *source) Read(b []byte) (n int, err error) {
+	n, err = s.Reader.Read(b)
+	s.err = err
+	return n, err
 }
 
 // importing is an import under way.

@@ -4,6 +4,7 @@ package root
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -92,10 +93,9 @@ func TestSessionsMove(t *testing.T) {
 
 	out, _ = w.agent(0, "answer", "--on", url)
 	w.wants(out, question, "Make a file")
-	out, _ = w.agent(0, "answer", "--on", url, question, "yes")
-	w.wants(out, "Over.")
+	w.answerMoved(url, question)
 	made, err := filepath.Glob(filepath.Join(w.home, ".local", "state", "agent", "work", "sessions", "default", session, "work", "*"))
-	if err != nil || len(made) != 3 || w.has("made.txt") {
+	if err != nil || len(made) != 4 || w.has("made.txt") {
 		t.Errorf("the files there: %q, %v; here made.txt is %v", made, err, w.has("made.txt"))
 	}
 	w.model(`[{text: [Again.]}]`)
@@ -104,9 +104,8 @@ func TestSessionsMove(t *testing.T) {
 	requests := w.chat.Requests()
 	w.wants(string(requests[len(requests)-1].Body), "Make a file", "Over.", "And now?")
 	copied, _ := w.agent(0, "sessions", "fork", session)
-	w.model(`[{text: [Here.]}]`)
-	out, _ = w.agent(0, "exec", "--resume", strings.TrimSpace(copied), "Go")
-	w.wants(out, "Here.")
+	out, _ = w.agent(7, "exec", "--permission-mode", "default", "--on-ask", "park", "--resume", strings.TrimSpace(copied))
+	w.wants(out, question)
 }
 
 // TestSessionsMoveInterrupted: a move whose process is killed, or whose answer is lost, is
@@ -125,6 +124,7 @@ func TestSessionsMoveInterrupted(t *testing.T) {
 	}
 	for name, fail := range map[string]func(http.Handler, http.ResponseWriter, *http.Request){
 		"killed before": func(_ http.Handler, _ http.ResponseWriter, req *http.Request) {
+			_, _ = io.Copy(io.Discard, req.Body) // the end of the connection is noticed behind it
 			w.touch("arrived")
 			<-req.Context().Done()
 		},
@@ -161,9 +161,17 @@ func TestSessionsMoveInterrupted(t *testing.T) {
 		if n := strings.Count(out, session); n != 1 {
 			t.Errorf("%s: the session is there %d times:\n%s", name, n, out)
 		}
-		out, _ = w.agent(0, "answer", "--on", url, question, "yes")
-		w.wants(out, "Over.")
+		w.answerMoved(url, question)
 	}
+}
+
+// answerMoved answers a question that moved: it is about a file of another directory now,
+// so that it is asked again.
+func (w *world) answerMoved(url, question string) {
+	w.t.Helper()
+	again, _ := w.agent(7, "answer", "--on", url, question, "yes")
+	out, _ := w.agent(0, "answer", "--on", url, strings.TrimSpace(again), "yes")
+	w.wants(out, "Over.")
 }
 
 func (w *world) touch(file string) {
