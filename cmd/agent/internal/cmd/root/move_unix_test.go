@@ -3,6 +3,7 @@
 package root
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -21,16 +22,36 @@ import (
 
 // way is a way to a service that may fail for what changes something.
 type way struct {
-	fail    atomic.Value // func(to http.Handler, w http.ResponseWriter, req *http.Request)
+	t       testing.TB
+	fail    atomic.Value // func(req *http.Request, deliver func())
+	service string
 	forward http.Handler
 }
 
 func (p *way) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if fail, ok := p.fail.Load().(func(http.Handler, http.ResponseWriter, *http.Request)); ok && fail != nil && req.Method == http.MethodPut {
-		fail(p.forward, w, req)
+	fail, ok := p.fail.Load().(func(req *http.Request, deliver func()))
+	if !ok || fail == nil || req.Method != http.MethodPut {
+		p.forward.ServeHTTP(w, req)
 		return
 	}
-	p.forward.ServeHTTP(w, req)
+	body, err := io.ReadAll(req.Body) // the end of the connection is noticed behind it
+	if err != nil {
+		p.t.Error(err)
+	}
+	fail(req, func() {
+		again, err := http.NewRequestWithContext(p.t.Context(), http.MethodPut, p.service+req.URL.Path, bytes.NewReader(body))
+		if err != nil {
+			p.t.Error(err)
+			return
+		}
+		again.Header = req.Header.Clone()
+		res, err := http.DefaultClient.Do(again)
+		if err != nil || res.StatusCode != http.StatusCreated {
+			p.t.Errorf("delivered: %+v, %v", res, err)
+			return
+		}
+		_ = res.Body.Close()
+	})
 }
 
 // through returns a way to a service, and its address.
@@ -40,7 +61,7 @@ func (w *world) through(service string) (*way, string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	p := &way{forward: httputil.NewSingleHostReverseProxy(to)}
+	p := &way{t: w.t, service: service, forward: httputil.NewSingleHostReverseProxy(to)}
 	s := httptest.NewServer(p)
 	w.t.Cleanup(s.Close)
 	return p, s.URL
@@ -122,19 +143,18 @@ func TestSessionsMoveInterrupted(t *testing.T) {
 	move := func(session string) *command {
 		return w.run(env, "sessions", "move", session, "--to", address, "--empty")
 	}
-	for name, fail := range map[string]func(http.Handler, http.ResponseWriter, *http.Request){
-		"killed before": func(_ http.Handler, _ http.ResponseWriter, req *http.Request) {
-			_, _ = io.Copy(io.Discard, req.Body) // the end of the connection is noticed behind it
+	for name, fail := range map[string]func(*http.Request, func()){
+		"killed before": func(req *http.Request, _ func()) {
 			w.touch("arrived")
 			<-req.Context().Done()
 		},
-		"killed behind": func(to http.Handler, _ http.ResponseWriter, req *http.Request) {
-			to.ServeHTTP(httptest.NewRecorder(), req)
+		"killed behind": func(req *http.Request, deliver func()) {
+			deliver()
 			w.touch("arrived")
 			<-req.Context().Done()
 		},
-		"answer lost": func(to http.Handler, _ http.ResponseWriter, req *http.Request) {
-			to.ServeHTTP(httptest.NewRecorder(), req)
+		"answer lost": func(_ *http.Request, deliver func()) {
+			deliver()
 			panic(http.ErrAbortHandler)
 		},
 	} {
@@ -143,7 +163,9 @@ func TestSessionsMoveInterrupted(t *testing.T) {
 		p.fail.Store(fail)
 		a := move(session)
 		if strings.HasPrefix(name, "killed") {
-			w.await("arrived")
+			if err := await("the move", func() bool { return w.has("arrived") || a.cmd.ProcessState != nil }); err != nil || !w.has("arrived") {
+				t.Fatalf("%s: %v: %s", name, err, a.read(a.stderr))
+			}
 			a.signal(syscall.SIGKILL)
 			_ = os.Remove(filepath.Join(w.workspace, "arrived"))
 		}
@@ -153,7 +175,7 @@ func TestSessionsMoveInterrupted(t *testing.T) {
 		}
 		_, errs := w.agent(1, "answer", question, "yes")
 		w.wants(errs, "is being moved to "+address, "agent sessions move "+session)
-		p.fail.Store((func(http.Handler, http.ResponseWriter, *http.Request))(nil))
+		p.fail.Store((func(*http.Request, func()))(nil))
 		if b := move(session); b.wait().ExitStatus() != 0 {
 			t.Fatalf("%s: the second move: %s", name, b.read(b.stderr))
 		}
