@@ -127,7 +127,7 @@ type importing struct {
 func (in *importing) head(m *Moved) error {
 	h, err := in.tar.Next()
 	if err != nil || h.Name != archiveHead || h.Size > maxMoved {
-		return wrong("the body is no archive of a session: use agent sessions move")
+		return wrong("the body is not an archive of a session: use agent sessions move")
 	}
 	d := json.NewDecoder(in.tar)
 	d.DisallowUnknownFields()
