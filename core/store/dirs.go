@@ -130,7 +130,6 @@ func (d Dirs) forkContext(id, newID string) error {
 	isOutput := func(name string) bool {
 		return strings.HasSuffix(name, outputSuffix) || strings.HasSuffix(name, metaSuffix)
 	}
-	isBlob := func(name string) bool { return len(name) == hex.EncodedLen(sha256.Size) }
 	err := linkFiles(from, filepath.Join(to, originDir, id), isOutput)
 	err = errors.Join(err, linkFiles(filepath.Join(from, blobDir), filepath.Join(to, blobDir), isBlob))
 	origins, readErr := os.ReadDir(filepath.Join(from, originDir))
@@ -142,6 +141,9 @@ func (d Dirs) forkContext(id, newID string) error {
 	}
 	return err
 }
+
+// isBlob reports whether a file is named like an image.
+func isBlob(name string) bool { return len(name) == hex.EncodedLen(sha256.Size) }
 
 // linkFiles links files of a directory, which need not exist, into another.
 func linkFiles(from, to string, want func(name string) bool) error {
@@ -204,8 +206,10 @@ func (d Dirs) Delete(id string) error {
 	// The log goes first: Clean removes a context without one anyway.
 	err = os.Remove(log)
 	if err == nil {
-		if err = os.Remove(log + tornSuffix); errors.Is(err, fs.ErrNotExist) {
-			err = nil
+		for _, beside := range []string{log + tornSuffix, filepath.Join(d.Sessions, id+movedSuffix)} {
+			if failed := os.Remove(beside); failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+				err = errors.Join(err, failed)
+			}
 		}
 		err = errors.Join(err, os.RemoveAll(filepath.Join(d.Contexts, id)))
 	}

@@ -83,15 +83,33 @@ func Create(dir, id string, opts Options) (*Journal, error) {
 
 // Open opens the log of an earlier session, and removes an incomplete last
 // record; see [Journal.Repaired]. The error is an fs.ErrNotExist if there is no
-// such session, an [ErrLocked] if it is in use.
+// such session, an [ErrLocked] if it is in use, an [ErrMoved] if it was moved.
 func Open(dir, id string, opts Options) (*Journal, error) {
-	if err := CheckID(id); err != nil {
+	if err := checkLog(dir, id); err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(dir, id+fileSuffix)); err != nil {
-		return nil, fmt.Errorf("open session %s: %w", id, err)
+	j, err := open(dir, id, 0, opts)
+	if err != nil {
+		return nil, err
 	}
-	return open(dir, id, 0, opts)
+	move, err := moveOf(dir, id)
+	if err == nil && move != nil {
+		err = &MovedError{id, *move}
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return j, nil
+}
+
+func checkLog(dir, id string) error {
+	if err := CheckID(id); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, id+fileSuffix)); err != nil {
+		return fmt.Errorf("open session %s: %w", id, err)
+	}
+	return nil
 }
 
 func open(dir, id string, flag int, opts Options) (*Journal, error) {

@@ -30,6 +30,7 @@ type Summary struct {
 	Parent  string    // of a subagent's session, the parent session
 	Origin  string    // of a fork, the session that it was forked from
 	Text    string    // the beginning of the first input, one line
+	Moved   bool      // it continues elsewhere, see [MovedError]
 }
 
 const (
@@ -108,7 +109,11 @@ func Stat(dir, id string) (Summary, error) {
 	if err != nil {
 		return Summary{}, fmt.Errorf("session %s: %w", id, err)
 	}
-	s, err := logInfo{id: id, short: id, path: path, info: info}.head(newLineReaderSize(nil, headChunk))
+	move, err := moveOf(dir, id)
+	if err != nil {
+		return Summary{}, err
+	}
+	s, err := logInfo{id: id, short: id, path: path, info: info, moved: move != nil}.head(newLineReaderSize(nil, headChunk))
 	if errors.Is(err, errNothing) {
 		err = nil
 	}
@@ -118,6 +123,7 @@ func Stat(dir, id string) (Summary, error) {
 type logInfo struct {
 	id, path string
 	short    string // see [Summary]
+	moved    bool
 	info     fs.FileInfo
 }
 
@@ -128,7 +134,11 @@ func logs(dir string) ([]logInfo, error) {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
 	var files []logInfo
+	moved := map[string]bool{}
 	for _, entry := range entries {
+		if id, ok := strings.CutSuffix(entry.Name(), movedSuffix); ok {
+			moved[id] = true
+		}
 		id, ok := strings.CutSuffix(entry.Name(), fileSuffix)
 		if !ok || !validID(id) || entry.IsDir() {
 			continue
@@ -138,6 +148,9 @@ func logs(dir string) ([]logInfo, error) {
 			continue
 		}
 		files = append(files, logInfo{id: id, path: filepath.Join(dir, entry.Name()), info: info})
+	}
+	for i := range files {
+		files[i].moved = moved[files[i].id]
 	}
 	slices.SortStableFunc(files, func(a, b logInfo) int { return b.info.ModTime().Compare(a.info.ModTime()) })
 	shorten(files)
@@ -149,7 +162,7 @@ var errNothing = errors.New("the session has no records")
 // head reads the beginning of a log, up to the first input, with a reader that
 // it resets.
 func (l logInfo) head(lines *lineReader) (Summary, error) {
-	s := Summary{ID: l.id, Short: l.short, Path: l.path, Size: l.info.Size(), Time: l.info.ModTime()}
+	s := Summary{ID: l.id, Short: l.short, Path: l.path, Size: l.info.Size(), Time: l.info.ModTime(), Moved: l.moved}
 	f, err := os.Open(l.path)
 	if err != nil {
 		return s, fmt.Errorf("session %s: %w", l.id, err)

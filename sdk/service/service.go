@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"iter"
 	"time"
 
@@ -36,6 +37,9 @@ type Session struct {
 	Place     string         `json:"place,omitempty"`
 	// Dir is the directory of the workspace, for the [Opener]; empty without.
 	Dir string `json:"-"`
+
+	// Imported is the SHA-256 of the logs that the session came with from another place.
+	Imported string `json:"imported,omitempty"`
 
 	State     State            `json:"state"`
 	Updated   time.Time        `json:"updated"`
@@ -120,6 +124,8 @@ type Engine interface {
 	Journal(ctx context.Context, tenant, id string) (core.Journal, error)
 	// Store returns the store of the session's outputs.
 	Store(tenant, id string) core.ContextStore
+	// PutOutput adds an output with a handle that it got elsewhere.
+	PutOutput(ctx context.Context, tenant, id, handle string, content io.Reader) error
 	// Watch yields the records behind a cursor, past and future, until ctx is done, with
 	// the deltas of [Engine.Show] in between. Cursor 0 is the beginning.
 	Watch(ctx context.Context, tenant, id string, cursor uint64) iter.Seq2[Record, error]

@@ -215,6 +215,7 @@ func (a *API) routes() map[string]route {
 		"POST /v1/sessions":                     {ScopeRun, a.create},
 		"GET /v1/sessions":                      {ScopeRead, a.list},
 		"GET /v1/sessions/{id}":                 {ScopeRead, a.get},
+		"PUT /v1/sessions/{id}":                 {ScopeRun, a.move},
 		"DELETE /v1/sessions/{id}":              {ScopeRun, a.remove},
 		"POST /v1/sessions/{id}/commands":       {ScopeRun, a.command},
 		"POST /v1/sessions/{id}/answers":        {ScopeAnswer, a.answer},

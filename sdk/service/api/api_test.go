@@ -317,10 +317,11 @@ func TestAPI(t *testing.T) {
 	api := serve(t, c, e, places)
 	work(t, e, places, coretest.Model(
 		coretest.CallTools(model.ToolCall{ID: "1", Name: "list_dir", Args: `{"path":"."}`}), coretest.Turn{Text: "Done.", Usage: model.Usage{Input: 100, Output: 10}}, coretest.Say("More."),
-		coretest.CallTools(model.ToolCall{ID: "2", Name: "write_file", Args: `{"file_path":"sub/a.txt","content":"hello\n"}`}), coretest.Say("Written."),
+		coretest.CallTools(model.ToolCall{ID: "2", Name: "write_file", Args: `{"file_path":"sub/a.txt","content":"hello\n"}`}), coretest.Say("Written."), coretest.Say("Moved."),
 	))
 	life(t, api)
 	results(t, api, serve(t, c, e, nil))
+	moves(t, e, api)
 	refusals(t, api)
 	elsewhere(t, e, api, filepath.Join(dir, "sessions", "acme", "w", "work"))
 	scheduled(t, api)
@@ -332,7 +333,7 @@ func TestAPI(t *testing.T) {
 		if r.scope == "" {
 			continue
 		}
-		if got := broken.want(500, route, "s", "", sample(route)); strings.Contains(fmt.Sprint(got), errDown.Error()) {
+		if got := broken.want(500, route, "s", "", sample(t, route)); strings.Contains(fmt.Sprint(got), errDown.Error()) {
 			t.Errorf("%s shows what went wrong inside: %v", route, got)
 		}
 	}
@@ -413,7 +414,8 @@ func life(t *testing.T, api client) {
 }
 
 // sample is a body that a route takes.
-func sample(route string) any {
+func sample(t *testing.T, route string) any {
+	t.Helper()
 	if strings.HasSuffix(route, "webhooks") {
 		return map[string]any{"url": "https://bot.invalid/hook", "events": []string{service.EventTurn}}
 	}
@@ -422,6 +424,9 @@ func sample(route string) any {
 	}
 	if strings.HasSuffix(route, "commands") {
 		return map[string]any{"type": "continue"}
+	}
+	if strings.HasPrefix(route, "PUT") {
+		return archive(t, logOf(t, "s"), nil, nil)
 	}
 	return map[string]any{}
 }
@@ -454,9 +459,9 @@ func refusals(t *testing.T, api client) {
 			}
 			api.want(413, route, "s", "", long)
 		}
-		if strings.Contains(route, "/sessions/{id}") {
-			api.want(404, route, "missing", "", sample(route))
-			api.want(400, route, "a.b", "", sample(route))
+		if strings.Contains(route, "/sessions/{id}") && method != http.MethodPut {
+			api.want(404, route, "missing", "", sample(t, route))
+			api.want(400, route, "a.b", "", sample(t, route))
 		}
 	}
 	api.want(400, "POST /v1/sessions", "", "", `{"content":[{"type":"text"}]}`)

@@ -75,6 +75,7 @@ func quotas(t *testing.T, c *contract, e service.Engine) {
 			api.want(201, "POST /v1/sessions", "", "", map[string]any{})
 		case q.Sessions == 1:
 			api.want(429, "POST /v1/sessions", "", "", map[string]any{})
+			api.want(429, "PUT /v1/sessions/{id}", "m4", "", archive(t, logOf(t, "m4"), nil, nil))
 			other := api
 			other.token = "other"
 			other.want(201, "POST /v1/sessions", "", "", map[string]any{})

@@ -82,6 +82,18 @@ func (s *outputs) Open(ctx context.Context, id string) (core.File, error) {
 	return f, nil
 }
 
+// PutOutput implements [service.Engine].
+func (d *DB) PutOutput(ctx context.Context, tenant, id, handle string, content io.Reader) error {
+	s := session{tenant, id}
+	if err := s.check(); err != nil {
+		return err
+	}
+	if _, err := d.objects.Put(ctx, jetstream.ObjectMeta{Name: s.object(strings.TrimPrefix(handle, core.HandlePrefix))}, content); err != nil {
+		return fmt.Errorf("session %s: store output %q: %w", s, handle, err)
+	}
+	return nil
+}
+
 // output is an output that is written.
 type output struct {
 	*temporaryFile

@@ -177,15 +177,20 @@ func (r *Root) home(tenant, id string) (string, error) {
 }
 
 func (r *Root) lock(home string) (unlock func()) {
+	m := r.mutex(home)
+	m.Lock()
+	return m.Unlock
+}
+
+func (r *Root) mutex(home string) *sync.Mutex {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	m := r.busy[home]
 	if m == nil {
 		m = &sync.Mutex{}
 		r.busy[home] = m
 	}
-	r.mu.Unlock()
-	m.Lock()
-	return m.Unlock
+	return m
 }
 
 // Prepare returns the directory of a session, which it makes first if it is new: empty
@@ -208,15 +213,23 @@ func (r *Root) Prepare(ctx context.Context, tenant, id string, s Spec) (dir stri
 	if dir, err = r.make(ctx, tenant, home, s); err != nil {
 		return "", err
 	}
+	if err := r.commit(ctx, home, dir); err != nil {
+		return "", fmt.Errorf("workspace of session %s: %w", id, err)
+	}
+	return dir, nil
+}
+
+// commit notes that a directory is a session's workspace, as it is now.
+func (r *Root) commit(ctx context.Context, home, dir string) error {
 	base, err := first(ctx, home, dir)
 	if err != nil {
-		return "", fmt.Errorf("workspace of session %s: %w", id, err)
+		return err
 	}
 	data, err := json.Marshal(note{Dir: dir, Base: base})
 	if err != nil {
-		return "", err
+		return err
 	}
-	return dir, atomicfile.Write(filepath.Join(home, "workspace.json"), data, 0o600)
+	return atomicfile.Write(filepath.Join(home, "workspace.json"), data, 0o600)
 }
 
 func (r *Root) make(ctx context.Context, tenant, home string, s Spec) (dir string, err error) {

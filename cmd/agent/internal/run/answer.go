@@ -54,24 +54,27 @@ func NewAnswerCmd(s *cmdutil.IO) *cobra.Command {
 	o.onAsk = onAskPark
 	r := &reply{}
 	cmd := &cobra.Command{
-		Use:   "answer [flags] ID yes|no|rule",
+		Use:   "answer [flags] [ID yes|no|rule]",
 		Short: "Answer a parked question and continue its session",
 		Long: "Answer the question that ended agent exec --on-ask park, and continue the session where it stopped.\n" +
 			"ID is the question's or the session's. With yes the call runs, with no it is denied, with rule it runs\n" +
 			"and the first rule on offer is added to your settings. Pass the flags that exec was run with.\n\n" +
 			"The answer is recorded first: if the command is killed, agent exec --resume ID continues. Output and exit\n" +
-			"codes are those of exec; the next question is parked, too. With --on URL, the session is one of a service; without an\n" +
-			"ID, its open questions are listed.",
+			"codes are those of exec; the next question is parked, too. Without an ID, the open questions of all sessions are listed;\n" +
+			"with --on URL, those of a service.",
 		Example: "  id=$(agent exec --on-ask park \"Run the tests\")\n  agent answer \"$id\" yes",
 		Args: cmdutil.Args(func(cmd *cobra.Command, args []string) error {
-			if o.On != "" && len(args) == 0 {
+			if len(args) == 0 {
 				return nil
 			}
 			return cobra.ExactArgs(2)(cmd, args)
 		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			switch {
+			case len(args) == 0 && o.On != "":
 				return o.listQuestions(cmd.Context())
+			case len(args) == 0:
+				return o.listWaiting(cmd.Context())
 			}
 			if r.answer = args[1]; !slices.Contains([]string{"yes", "no", "rule"}, r.answer) {
 				return cmdutil.Usagef("answer %q: use yes, no or rule", r.answer)

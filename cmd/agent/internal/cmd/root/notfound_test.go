@@ -19,7 +19,7 @@ var namers = []string{
 	"hooks log nix", "hooks test nix",
 	"permissions check --tool nix", "permissions explain --tool nix", "permissions log nix",
 	"plugins add ./nix", "plugins marketplace add ./nix", "plugins marketplace remove nix", "plugins marketplace update nix", "plugins allow nix", "plugins config nix", "plugins show nix", "plugins disable nix", "plugins enable nix", "plugins logs nix", "plugins remove nix", "plugins seal nix", "plugins test nix", "plugins dev nix", "plugins update nix", "plugins verify nix",
-	"sessions delete nix", "sessions diff nix", "sessions undo nix", "sessions restore nix", "sessions export nix", "sessions fork nix", "sessions repair nix", "sessions show nix", "sessions trace nix", "sessions view nix",
+	"sessions delete nix", "sessions diff nix", "sessions undo nix", "sessions restore nix", "sessions export nix", "sessions fork nix", "sessions move nix --to http://127.0.0.1:1", "sessions repair nix", "sessions show nix", "sessions trace nix", "sessions view nix",
 	"skills add ./nix", "skills disable nix", "skills enable nix", "skills eval nix", "skills lint nix", "skills remove nix", "skills show nix", "skills update nix", "skills verify nix",
 	"graph impact nix", "graph show nix", "graph test nix", "graph why nix nix",
 	"task resume nix", "task status nix", "task undo nix", "task view nix", "task export nix",

@@ -54,6 +54,7 @@ type listed struct {
 	Text    string    `json:"text"`
 	Parent  string    `json:"parent,omitempty"`
 	ForkOf  string    `json:"forkOf,omitempty"`
+	Moved   bool      `json:"moved,omitempty"`
 	Log     string    `json:"log"`
 
 	short string
@@ -72,7 +73,7 @@ func (o *listOptions) run() error {
 	list := []listed{}
 	for _, l := range found {
 		if o.all || l.Cwd == dir && l.Parent == "" {
-			list = append(list, listed{l.ID, l.Created, l.Time, l.Size, l.Cwd, l.Text, l.Parent, l.Origin, l.Path, l.Short})
+			list = append(list, listed{l.ID, l.Created, l.Time, l.Size, l.Cwd, l.Text, l.Parent, l.Origin, l.Moved, l.Path, l.Short})
 		}
 	}
 	switch {
@@ -94,6 +95,9 @@ func printList(out io.Writer, list []listed, now time.Time, home string) error {
 		text := display.OneLine(l.Text, 60)
 		if l.ForkOf != "" {
 			text = "(fork) " + text
+		}
+		if l.Moved {
+			text = "(moved) " + text
 		}
 		t.Row(l.short, cmdutil.Age(now.Sub(l.Changed)), cmdutil.Size(l.Bytes), display.PathTail(cmdutil.Tilde(l.Cwd, home), 60), text)
 	}

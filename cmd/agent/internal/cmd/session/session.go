@@ -9,5 +9,5 @@ import (
 // NewCmd returns agent sessions.
 func NewCmd(s *cmdutil.IO) *cobra.Command {
 	return cmdutil.Group("sessions", "Manage saved sessions",
-		newListCmd(s), newShowCmd(s), newTraceCmd(s), newExportCmd(s), newViewCmd(s), newForkCmd(s), newDiffCmd(s), newUndoCmd(s), newRestoreCmd(s), newDeleteCmd(s), newRepairCmd(s))
+		newListCmd(s), newShowCmd(s), newTraceCmd(s), newExportCmd(s), newViewCmd(s), newForkCmd(s), newMoveCmd(s), newDiffCmd(s), newUndoCmd(s), newRestoreCmd(s), newDeleteCmd(s), newRepairCmd(s))
 }
