@@ -19,8 +19,9 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 		if check(cmd, args) == nil {
 			return nil
 		}
+		more := append(slices.Clone(args), "")
 		for n, unexpected := range slices.Backward(args) {
-			if check(cmd, args[:n]) == nil {
+			if check(cmd, more) != nil && check(cmd, args[:n]) == nil {
 				return Usagef("unexpected argument %q; usage: %s", unexpected, cmd.UseLine())
 			}
 		}
