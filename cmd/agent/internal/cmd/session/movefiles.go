@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
+	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/core/sensitive"
 	"github.com/seed-009c0928/agent/core/snapshot"
 	"github.com/seed-009c0928/agent/sdk/service/workspace"
@@ -65,13 +66,13 @@ const (
 
 // filesOf lists the files of a directory that a service may have, and what it may not.
 func filesOf(ctx context.Context, dir string) (files *moveFiles, left []snapshot.Left, err error) {
-	tmp, err := os.MkdirTemp("", "agent-move-")
+	tmp, err := sandbox.NewTempDir() // the next agent removes what a killed one left
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	defer func() { err = errors.Join(err, tmp.Remove()) }()
 	w, err := snapshot.Open(snapshot.Options{
-		Root: dir, Dir: filepath.Join(tmp, "store"), NoIndex: true, MaxFileSize: maxMovedFile, MaxBytes: maxMovedAll,
+		Root: dir, Dir: filepath.Join(tmp.Path, "store"), NoIndex: true, MaxFileSize: maxMovedFile, MaxBytes: maxMovedAll,
 		Leave: func(name string) string {
 			if e, ok := sensitive.Match(filepath.ToSlash(dir)+"/"+name, len(dir)); ok && e.Class == sensitive.Secret {
 				return "it may hold secrets"
