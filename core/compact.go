@@ -31,9 +31,7 @@ func (s *Session) Compact(ctx context.Context, focus string) error {
 
 // Messages returns the conversation as the next request sends it. It may be
 // called at any time; the messages are shared and must not be changed.
-func (s *Session) Messages() []model.Message {
-	return s.conversation.View().Messages
-}
+func (s *Session) Messages() []model.Message { return s.conversation.View().Messages }
 
 // Inputs returns the numbers of the inputs that Rewind can take back, oldest first.
 // Those that summaries replaced long ago are not among them. It may be called at any

@@ -83,9 +83,9 @@ func (s *Session) settleOpenCalls(ctx context.Context) {
 		switch {
 		case action == CancelCall:
 			s.record(ctx, c, Fail(CodeCancelled, wording.Interrupted(open.Started)), nil, 0)
-		case event.LacksSecrets(c.Args):
+		case event.LacksSecrets(c.Args) && !asked.About(c.ID):
 			s.record(ctx, c, Fail(CodeCancelled, wording.Unrecorded), nil, 0)
-		case action == AskCall:
+		case action == AskCall || event.LacksSecrets(c.Args):
 			s.confirm = append(s.confirm, c.ID)
 		}
 	}
@@ -111,10 +111,18 @@ func (s *Session) onOpenCall(ctx context.Context, c OpenCall) OpenCallAction {
 }
 
 // confirmOpenCalls asks the user whether open calls run again, and answers those that
-// do not.
+// do not. What cannot run, as its arguments were not recorded, waits for the user's
+// decision all the same: the model is not told before.
 func (s *Session) confirmOpenCalls(r *run, open []model.ToolCall) {
 	for _, c := range open {
 		if !slices.Contains(s.confirm, c.ID) || r.soft.Err() != nil {
+			continue
+		}
+		if event.LacksSecrets(c.Args) {
+			if r.parked = s.conversation.Questions.Waits(c.ID); r.parked {
+				return
+			}
+			s.answerUnrecorded(r, c)
 			continue
 		}
 		a, err := s.ask(r.soft, c.ID, Question{Kind: QuestionConfirm, Tool: c.Name, Choices: []Choice{ChoiceYes, ChoiceNo}, Title: "Run " + c.Name + " again?", Detail: wording.Interrupted(true) + "\n" + c.Args})
@@ -126,6 +134,16 @@ func (s *Session) confirmOpenCalls(r *run, open []model.ToolCall) {
 		}
 	}
 	s.confirm = nil
+}
+
+// answerUnrecorded answers a call that cannot run, after the user decided on it.
+func (s *Session) answerUnrecorded(r *run, c model.ToolCall) {
+	res := Fail(CodeCancelled, wording.Unrecorded)
+	if p, denied := s.conversation.Questions.Denied(c.ID); denied {
+		s.emit(r.ctx, c.ID, p)
+		r.out.Denied, res = append(r.out.Denied, p), Fail(CodePermission, wording.Denied(p.Reason))
+	}
+	s.record(r.ctx, c, res, nil, 0)
 }
 
 // storeInput returns an input and what is logged of it, with images stored. The

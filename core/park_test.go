@@ -169,20 +169,43 @@ func TestParkedSessionSurvivesEveryKill(t *testing.T) {
 	}
 }
 
-// TestParkedCallsWithoutTheirSecrets: what was not recorded cannot be run again.
+// TestParkedCallsWithoutTheirSecrets: what was not recorded cannot be run again, but its
+// question waits for the user.
 func TestParkedCallsWithoutTheirSecrets(t *testing.T) {
-	ran := map[string]int{}
-	turns := []coretest.Turn{{Calls: []model.ToolCall{call("effect", `{"text":"use [redacted]"}`)}}, coretest.Say("Done.")}
-	r := newRig(t, parked(ran, nil), turns...)
-	r.submit(t, "go")
-	r.ended(t)
-	again := newRig(t, parked(ran, r.journal), coretest.Say("Done."))
-	if again.State() != core.StateUnfinished || len(again.Pending()) != 0 {
-		t.Errorf("state %s, pending %v", again.State(), again.Pending())
-	}
-	again.submit(t, "on")
-	if got := results(again.model.Requests()[0]); len(ran) != 0 || len(got) != 1 || !strings.Contains(got[0].Content.Text(), "Make it again") {
-		t.Errorf("ran %v, the model got %+v", ran, got)
+	for choice, says := range map[core.Choice]string{
+		core.ChoiceOnce: "Make it again", core.ChoiceSession: "Make it again", core.ChoiceDeny: "Permission denied: not now.",
+	} {
+		ran := map[string]int{}
+		turns := []coretest.Turn{{Calls: []model.ToolCall{call("effect", `{"text":"use [redacted]"}`), call("effect", `{"text":"b"}`)}}}
+		first := newRig(t, parked(ran, nil), turns...)
+		first.submit(t, "go")
+		asked := first.Pending()
+		first.ended(t)
+		for range 2 { // opening it, or an input, changes nothing
+			again := newRig(t, parked(ran, first.journal))
+			if out := again.submit(t, "on"); out.Stop != core.StopParked || again.State() != core.StateParked || len(again.Pending()) != 1 || again.Pending()[0].QID != asked[0].QID {
+				t.Fatalf("outcome %+v, state %s, pending %v", out, again.State(), again.Pending())
+			}
+			again.ended(t)
+		}
+		answered := newRig(t, parked(ran, first.journal))
+		if err := answered.Answer(t.Context(), asked[0].QID, core.Answer{Choice: choice, Reason: "not now"}); err != nil {
+			t.Fatal(err)
+		}
+		answered.ended(t) // the process ends before the answer is used
+		last := newRig(t, parked(ran, first.journal), coretest.Say("Done."))
+		out := last.submit(t, "")
+		if out.Stop != core.StopParked || len(last.Pending()) != 1 || last.Pending()[0].QID == asked[0].QID {
+			t.Fatalf("%s: the next call: outcome %+v, pending %v", choice, out, last.Pending())
+		}
+		if denied := choice == core.ChoiceDeny; (len(out.Denied) == 1) != denied {
+			t.Errorf("%s: denied %+v", choice, out.Denied)
+		}
+		answerAll(t, last.Session, core.ChoiceOnce)
+		got := results(last.model.Requests()[0])
+		if len(ran) != 1 || ran["b"] != 1 || len(got) != 2 || !strings.Contains(got[0].Content.Text(), says) || got[1].Content.Text() != "did b" {
+			t.Errorf("%s: ran %v, the model got %+v", choice, ran, got)
+		}
 	}
 }
 

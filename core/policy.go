@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -87,13 +88,7 @@ const (
 
 // String returns "deny", "ask" or "allow".
 func (v Verdict) String() string {
-	switch v {
-	case Allow:
-		return "allow"
-	case Ask:
-		return "ask"
-	}
-	return "deny"
+	return cmp.Or(map[Verdict]string{Allow: "allow", Ask: "ask"}[v], "deny")
 }
 
 // Decision is a policy's verdict and the reasons for it. The zero value denies.

@@ -88,17 +88,11 @@ func (f restrictedFS) check(ctx context.Context, path string, scopes ...Scope) (
 
 // covers reports whether the grant includes the resolved path.
 func (g Grant) covers(path string) bool {
-	if path == g.Resource {
-		return true
-	}
-	if !g.Recursive {
-		return false
+	if path == g.Resource || !g.Recursive {
+		return path == g.Resource
 	}
 	rel, err := filepath.Rel(g.Resource, path)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return false
-	}
-	return g.Except == nil || !g.Except(path)
+	return err == nil && filepath.IsLocal(rel) && (g.Except == nil || !g.Except(path))
 }
 
 func (f restrictedFS) Open(ctx context.Context, path string) (File, error) {

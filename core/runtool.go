@@ -15,6 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/answers"
 	"github.com/seed-009c0928/agent/core/internal/repeat"
+	"github.com/seed-009c0928/agent/core/internal/wording"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/output"
 	"github.com/seed-009c0928/agent/core/timeout"
@@ -245,7 +246,7 @@ func (s *Session) runTool(r *run, c *pending) Result {
 	} else if ok, why := s.permit(r.soft, c); c.parked {
 		return res
 	} else if !ok {
-		res = Failf(CodePermission, "Permission denied: %s. Do not try to do the same in another way; continue without it, or say what you need.", cmp.Or(why, "the user denied it"))
+		res = Fail(CodePermission, wording.Denied(why))
 	} else if r.soft.Err() != nil { // cancelled while it was asked, or its approval is not recorded
 		res = Fail(CodeCancelled, "The call was cancelled before it started.")
 	} else {

@@ -270,11 +270,10 @@ func (s *Session) work(r *run, in Input) (Outcome, error) {
 	}
 	s.conversation.Stopped = err == nil && stop != StopAborted
 	s.finish(r, stop, err)
-	r.out.Stop = stop
 	s.mu.Lock()
 	r.out.Usage, s.children = r.out.Usage.Add(s.children), model.Usage{}
 	s.mu.Unlock()
-	r.out.Duration = s.cfg.Clock().Sub(r.started)
+	r.out.Stop, r.out.Duration = stop, s.cfg.Clock().Sub(r.started)
 	return r.out, err
 }
 

@@ -113,9 +113,7 @@ func (s *Snapshot) find(name string) (Entry, bool) {
 
 // Validate checks arguments against the tool's schema. The error names the
 // invalid value and what was expected.
-func (e Entry) Validate(args json.RawMessage) error {
-	return e.schema().Validate(args)
-}
+func (e Entry) Validate(args json.RawMessage) error { return e.schema().Validate(args) }
 
 // Coerce corrects arguments whose meaning is clear, with a note for each
 // correction, and validates them.

@@ -103,6 +103,25 @@ func (s *Set) Waits(call string) bool {
 	return call != "" && slices.ContainsFunc(s.asked, func(q question) bool { return q.call == call && q.answer == nil && !q.used })
 }
 
+// About reports whether a call has a question, open or with an answer to use.
+func (s *Set) About(call string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.asked, func(q question) bool { return q.call == call && !q.used })
+}
+
+// Denied returns what is recorded of a call if the answer about it denies it.
+func (s *Set) Denied(call string) (p event.Permission, denied bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, q := range s.asked {
+		if q.call == call && !q.used && q.answer != nil && q.answer.Choice == "deny" {
+			return event.Permission{Tool: q.Tool, Accesses: q.Accesses, Decision: "deny", Decider: "person", Reason: q.answer.Reason, Choice: q.answer.Choice}, true
+		}
+	}
+	return p, false
+}
+
 // Answerable returns the open question with an ID, if it can be answered with a choice.
 func (s *Set) Answerable(id, choice string) (event.Question, error) {
 	for _, q := range s.Open() {

@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,6 +108,11 @@ func Question(tool string, accesses []Access) string {
 
 // Unrecorded answers a call that cannot be run when its session is resumed.
 const Unrecorded = "This call was not run: its arguments were not recorded, because they may contain secrets. Make it again."
+
+// Denied answers a call that may not run. Why is what the user or a rule says, if anything.
+func Denied(why string) string {
+	return fmt.Sprintf("Permission denied: %s. Do not try to do the same in another way; continue without it, or say what you need.", cmp.Or(why, "the user denied it"))
+}
 
 // Interrupted answers a call that was open when the agent ended.
 func Interrupted(started bool) string {
