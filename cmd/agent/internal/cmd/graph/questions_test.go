@@ -46,10 +46,10 @@ class Other:
 		t.Fatal(err)
 	}
 	find := place{"b.py", "find"}
-	if err := a.whoCalls(t.Context(), find); err != nil {
+	if err := a.whoCalls(t.Context(), find, "who calls find()?"); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.whatBreaks(t.Context(), find); err != nil {
+	if err := a.whatBreaks(t.Context(), find, "what breaks if `find` in b.py changes?"); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
