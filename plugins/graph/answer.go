@@ -35,9 +35,26 @@ type usages struct {
 	names  []use // calls of a method with this name, of which nothing else is known
 }
 
-// usagesOf returns who uses a node.
-func (g *Graph) usagesOf(n Node) (u usages) {
-	for _, e := range g.Neighbours([]Node{n}, true) {
+// usagesOf returns who uses some nodes.
+func (g *Graph) usagesOf(nodes ...Node) (all usages) {
+	for _, n := range nodes {
+		u := g.usagesOfOne(n)
+		all.calls, all.values, all.names = append(all.calls, u.calls...), append(all.values, u.values...), append(all.names, u.names...)
+	}
+	if len(nodes) > 1 { // calls by their name are those of each
+		slices.SortFunc(all.names, byPlace)
+		all.names = slices.Compact(all.names)
+	}
+	return all
+}
+
+func byPlace(a, b use) int {
+	return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line), cmp.Compare(a.by, b.by))
+}
+
+func (g *Graph) usagesOfOne(n Node) (u usages) {
+	at := append([]Node{n}, g.constructorsOf(n)...)
+	for _, e := range g.Neighbours(at, true) {
 		from, _ := g.Node(e.From)
 		at := use{e.File, e.Line, from.Name(), e.Confidence}
 		if from.Kind == File {
@@ -53,6 +70,19 @@ func (g *Graph) usagesOf(n Node) (u usages) {
 	}
 	u.names = g.callsByName(n)
 	return u
+}
+
+// constructorsOf returns the methods of a class that creating an object calls.
+func (g *Graph) constructorsOf(class Node) (found []Node) {
+	if class.Kind != Class {
+		return nil
+	}
+	for _, name := range []string{lastPart(class.Name()), "__init__", "constructor"} {
+		if n, ok := g.Node(class.ID + "." + name); ok {
+			found = append(found, n)
+		}
+	}
+	return found
 }
 
 // callsByName returns the calls that may be of a method, but of which nothing is known
@@ -96,9 +126,7 @@ func (g *Graph) linked(file string) map[string]int {
 // byFile returns uses as text, a line for each file: "a.go:3 f, :9 g". Each user counts
 // once, with its first line.
 func byFile(list []use, most int) (lines []string) {
-	slices.SortFunc(list, func(a, b use) int {
-		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line), cmp.Compare(a.by, b.by))
-	})
+	slices.SortFunc(list, byPlace)
 	seen := map[use]bool{}
 	last, more := "", 0
 	for _, u := range list {
@@ -132,17 +160,17 @@ func byFile(list []use, most int) (lines []string) {
 // maxByName is how many users of a name are told if it is only the name that they use.
 const maxByName = 20
 
-// callerLines returns who uses a node.
-func (g *Graph) callerLines(n Node) []string {
+// callerLines returns who uses some nodes.
+func (g *Graph) callerLines(nodes ...Node) []string {
 	const most = 100 // files; the budget cuts them
-	u := g.usagesOf(n)
+	u := g.usagesOf(nodes...)
 	lines := byFile(u.calls, most)
 	if values := byFile(u.values, most); len(values) > 0 {
 		lines = append(lines, "used without a call:")
 		lines = append(lines, values...)
 	}
 	if len(u.names) > 0 {
-		lines = append(lines, "calls of a "+lastPart(n.Name())+" that may be this one:")
+		lines = append(lines, "calls of a "+lastPart(nodes[0].Name())+" that may be this one:")
 		lines = append(lines, byFile(sureAll(nearest(u.names, maxByName)), most)...)
 		if more := len(u.names) - maxByName; more > 0 {
 			lines = append(lines, "… "+itoa(more)+" more calls by this name")
@@ -182,10 +210,8 @@ func definitionLine(n Node) string {
 // the nodes themselves with their lines, then by directory the other files.
 func (g *Graph) impactLines(r *Report, nodes []Node, room int) []string {
 	var direct []use
-	for _, n := range nodes {
-		u := g.usagesOf(n)
-		direct = append(append(direct, u.calls...), u.values...)
-	}
+	u := g.usagesOf(nodes...)
+	direct = append(append(direct, u.calls...), u.values...)
 	told := map[string]bool{}
 	lines := byFile(direct, maxCallerFiles)
 	for _, u := range direct {
@@ -198,11 +224,9 @@ func (g *Graph) impactLines(r *Report, nodes []Node, room int) []string {
 		told[n.File] = true
 	}
 	var maybe []string
-	for _, n := range nodes {
-		for _, u := range g.callsByName(n) {
-			if !told[u.file] && !slices.Contains(maybe, u.file) && len(maybe) < maxCallerFiles {
-				maybe = append(maybe, u.file)
-			}
+	for _, u := range u.names {
+		if !told[u.file] && !slices.Contains(maybe, u.file) && len(maybe) < maxCallerFiles {
+			maybe = append(maybe, u.file)
 		}
 	}
 	more := slices.DeleteFunc(slices.Clone(r.Files), func(f AffectedFile) bool { return told[f.Path] })
@@ -222,15 +246,15 @@ func (g *Graph) impactLines(r *Report, nodes []Node, room int) []string {
 // grouped returns files by directory, in lines of up to a number of characters: those
 // that are sure and near come first.
 func grouped(files []AffectedFile, room int) (lines []string) {
-	type group struct {
+	type set struct {
 		dir string
 		c   Confidence
 	}
-	names := map[group][]string{}
-	var order []group
+	names := map[set][]string{}
+	var order []set
 	shown := 0
 	for _, f := range files {
-		at := group{path.Dir(f.Path), f.Confidence}
+		at := set{path.Dir(f.Path), f.Confidence}
 		cost := len(path.Base(f.Path)) + 2
 		if names[at] == nil {
 			cost += len(at.dir) + 24

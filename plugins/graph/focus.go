@@ -68,14 +68,21 @@ var asking = words(`who what which where whose when how is are does do did will 
 // subject is what a section is about.
 type subject struct {
 	nodes   []Node
-	unclear []string // names that too many definitions have, a line each
+	unclear []group // names that too many definitions have
 }
 
-// How many definitions a name may have to be one that the user means, and how many in a
-// file that is named, too.
+// group are the definitions with a name.
+type group struct {
+	name  string
+	nodes []Node
+}
+
+// How many definitions a name may have to be one that the user means: anywhere, in a file
+// that is named, too, and to be told at all.
 const (
 	maxMeant   = 2
 	maxLocated = 4
+	maxTold    = 40
 )
 
 // subject returns what a focus is about: what the input names, if it names it clearly,
@@ -86,26 +93,37 @@ func (x *Index) subject(f Focus) subject {
 	var files, symbols, located []Node
 	var names []mention
 	for _, m := range mentions(f.Input) {
-		if found := g.fileNamed(m.text); len(found) > 0 {
+		if found := g.filesNamed(m.text); len(found) > 0 {
 			files = append(files, found...)
 		} else {
 			names = append(names, m)
 		}
 	}
-	for _, m := range names {
-		found := g.meant(m)
-		if near := slices.DeleteFunc(slices.Clone(found), func(n Node) bool { return !slices.ContainsFunc(files, inFileOf(n)) }); len(near) > 0 {
+	take := func(name string, found []Node, sure bool) {
+		near := within(found, files)
+		if len(near) > 0 {
 			found, located = near, append(located, near...)
 		}
-		if len(found) <= maxMeant || len(found) <= maxLocated && len(located) > 0 && located[len(located)-1].ID == found[len(found)-1].ID {
+		if len(found) <= maxMeant || len(near) > 0 && len(near) <= maxLocated {
 			symbols = append(symbols, found...)
-		} else if m.sure {
-			s.unclear = append(s.unclear, g.severalOf(m.text, found))
+		} else if (sure || len(near) > 0) && len(found) <= maxTold {
+			s.unclear = append(s.unclear, group{name, found})
 		}
 	}
-	files = slices.DeleteFunc(files, func(f Node) bool {
-		return slices.ContainsFunc(located, func(n Node) bool { return inFileOf(n)(f) })
-	})
+	for _, m := range names {
+		take(m.text, g.meant(m), m.sure)
+	}
+	if len(symbols)+len(s.unclear) == 0 && len(files) > 0 {
+		for _, word := range plainWords(f.Input) {
+			if near := within(g.named(word), files); len(near) > 0 {
+				take(word, near, false)
+			}
+		}
+	}
+	if len(files) > 8 {
+		files = nil // no name of one
+	}
+	files = slices.DeleteFunc(files, func(f Node) bool { return len(within(located, []Node{f})) > 0 }) // they say where to look
 	for _, name := range f.Files {
 		files = append(files, nearest(g.InFile(cleanPath(strings.TrimPrefix(name, x.root+"/"))), 1)...)
 	}
@@ -117,17 +135,35 @@ func (x *Index) subject(f Focus) subject {
 	return s
 }
 
-func inFileOf(n Node) func(Node) bool { return func(file Node) bool { return file.File == n.File } }
+// within returns the nodes that are in some files.
+func within(nodes, files []Node) (in []Node) {
+	for _, n := range nodes {
+		if slices.ContainsFunc(files, func(f Node) bool { return f.File == n.File }) {
+			in = append(in, n)
+		}
+	}
+	return in
+}
 
-// severalOf tells which definitions have a name.
-func (g *Graph) severalOf(name string, found []Node) string {
+// plainWords returns the words of a text that can be a name.
+func plainWords(text string) (words []string) {
+	for _, field := range strings.Fields(text) {
+		if word := strings.Trim(field, "`.,;:?!()\"'"); len(word) >= 2 && !fillers()[strings.ToLower(word)] && !cues()[strings.ToLower(word)] && !kinds()[strings.ToLower(word)] {
+			words = append(words, word)
+		}
+	}
+	return nearest(words, 60)
+}
+
+// text tells which definitions have a name.
+func (a group) text() string {
 	var at []string
-	for _, n := range nearest(found, 5) {
+	for _, n := range nearest(a.nodes, 5) {
 		at = append(at, placeText(n))
 	}
-	text := name + " can be " + strings.Join(at, ", ")
-	if len(found) > len(at) {
-		text += ", … " + plural(len(found)-len(at), "more", "more")
+	text := a.name + " can be " + strings.Join(at, ", ")
+	if n := len(a.nodes) - len(at); n > 0 {
+		text += ", … " + itoa(n) + " more"
 	}
 	return text
 }
@@ -204,8 +240,8 @@ var (
 		code file files what who which where how are can not new one two it`)
 )
 
-// fileNamed returns the file with a path, or the only ones whose path ends so.
-func (g *Graph) fileNamed(text string) []Node {
+// filesNamed returns the file with a path, or all whose path ends so.
+func (g *Graph) filesNamed(text string) []Node {
 	text = cleanPath(text)
 	if strings.Contains(text, "#") || !strings.ContainsAny(text, "./") {
 		return nil
@@ -221,9 +257,6 @@ func (g *Graph) fileNamed(text string) []Node {
 			found = append(found, f.nodes[0])
 		}
 	}
-	if len(found) > maxMeant {
-		return nil
-	}
 	slices.SortFunc(found, func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
 	return found
 }
@@ -232,12 +265,7 @@ func (g *Graph) fileNamed(text string) []Node {
 // or variable with a name like the one before the dot; else what has nearly this name.
 func (g *Graph) meant(m mention) []Node {
 	if file, name, ok := strings.Cut(m.text, "#"); ok {
-		files := g.fileNamed(file)
-		if len(files) == 0 && name == "" {
-			return nil
-		}
-		found := slices.DeleteFunc(g.named(name), func(n Node) bool { return !slices.ContainsFunc(files, inFileOf(n)) })
-		return found
+		return within(g.named(name), g.filesNamed(file))
 	}
 	if n, ok := g.Node(m.text); ok {
 		return []Node{n}

@@ -242,7 +242,7 @@ func (r *resolver) calls(f *fileFacts) {
 			ambiguous++
 		}
 		from := target{f, c.Scope}
-		if t.file == nil && !c.Value && r.maybe(f, c.Name) {
+		if t.file == nil && !c.Value && r.maybe(f, c) {
 			f.facts = append(f.facts, fact{from.id(), unresolved(r.language, lastPart(c.Name)), int32(c.Line), Calls, Low, "name only"})
 		}
 		if t.file == nil || t.def < 0 {
@@ -269,11 +269,16 @@ func (r *resolver) calls(f *fileFacts) {
 
 // maybe reports whether a call that cannot be resolved may be one of a method here: some
 // have its name, and it is not of a package from elsewhere.
-func (r *resolver) maybe(f *fileFacts, name string) bool {
-	if _, foreign := r.names[f.path].imports[headOf(name)]; foreign || !strings.Contains(name, ".") {
+func (r *resolver) maybe(f *fileFacts, c call) bool {
+	head, _, dotted := strings.Cut(c.Name, ".")
+	if !dotted && r.language != "java" && r.language != "c" {
 		return false
 	}
-	return len(r.methods[lastPart(name)]) > 0
+	_, foreign := r.names[f.path].imports[head]
+	if _, bound := r.local(f, c.Scope, head); foreign && !bound {
+		return false
+	}
+	return len(r.methods[lastPart(c.Name)]) > 0
 }
 
 // overrides states which methods of a class stand in for those of its base.

@@ -39,11 +39,21 @@ func (x *Index) Section(f Focus) string {
 	s := section{left: 4 * f.Tokens, limits: f.Limits}
 	s.add("errors", "Where the last errors are", places)
 	asked := topicOf(f.Input)
-	if len(about.nodes) == 0 || len(f.Files)+len(places) > 0 || f.Project {
+	if len(f.Files)+len(places) > 0 || f.Project {
 		asked = askWork
 	}
-	s.answer(g, asked, about.nodes)
-	s.add("summary", "Names that are not unique (PATH#NAME is)", about.unclear)
+	nodes := about.nodes
+	if len(nodes) == 0 && asked != askWork { // a question about a name is one about all that has it
+		for _, a := range about.unclear {
+			nodes = append(nodes, a.nodes...)
+		}
+	}
+	s.answer(g, asked, nodes)
+	for _, a := range about.unclear {
+		if len(about.nodes) > 0 || asked == askWork {
+			s.add("summary", "Not unique (PATH#NAME is)", []string{a.text()})
+		}
+	}
 	if f.Project {
 		s.add("summary", "The whole graph", x.Summary().lines())
 	}
@@ -57,6 +67,10 @@ func (s *section) answer(g *Graph, asked topic, nodes []Node) {
 	}
 	switch asked {
 	case askCallers:
+		if len(nodes) > maxMeant {
+			s.add("impact", "Callers of "+manyText(nodes), g.callerLines(nodes...))
+			return
+		}
 		for _, n := range nodes {
 			s.add("impact", "Callers of "+placeText(n), g.callerLines(n))
 		}
@@ -71,14 +85,14 @@ func (s *section) answer(g *Graph, asked topic, nodes []Node) {
 		if len(report.Tests) == 0 {
 			lines = append([]string{"none that is known"}, lines...)
 		}
-		s.add("impact", "Tests that run "+strings.Join(placeTexts(nodes), ", "), lines)
+		s.add("impact", "Tests that run "+manyText(nodes), lines)
 		return
 	}
 	lines := append(g.impactLines(report, nodes, s.left/2), report.testLines()...)
 	if asked == askBreaks {
 		lines = append(lines, report.unsafeLine()...)
 	}
-	s.add("impact", "What changing "+strings.Join(placeTexts(nodes), ", ")+" may break", lines)
+	s.add("impact", "What changing "+manyText(nodes)+" may break", lines)
 	if asked == askWork {
 		s.add("dependencies", "What it uses", g.dependencies(nodes))
 		s.add("map", "Files most related to it", g.related(nodes))
@@ -205,13 +219,17 @@ func ids(nodes []Node) []string {
 	return list
 }
 
-// placeTexts names the first three of some nodes.
-func placeTexts(nodes []Node) []string {
+// manyText names the first three of some nodes.
+func manyText(nodes []Node) string {
 	var list []string
 	for _, n := range nearest(nodes, 3) {
 		list = append(list, placeText(n))
 	}
-	return list
+	text := strings.Join(list, ", ")
+	if n := len(nodes) - len(list); n > 0 {
+		text += " and " + itoa(n) + " more"
+	}
+	return text
 }
 
 // dependencies returns the signatures of what some nodes use in other files.

@@ -30,8 +30,7 @@ const (
 	contextTokens = 1500
 )
 
-// The sets of questions: the same words each time, and other subjects in other words,
-// at which nobody looked to make the answers better.
+// The sets of questions: the same words each time, and other subjects in other words.
 const (
 	plainSet = "plain"
 	otherSet = "other words"
