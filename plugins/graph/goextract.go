@@ -302,6 +302,9 @@ func (w *walk) selector(n *ast.SelectorExpr) {
 	s := w.info.Selections[n]
 	if s == nil {
 		w.reflection(n)
+		if _, called := w.callees[n.Sel]; called && w.info.Uses[n.Sel] == nil && !w.isPackage(n.X) {
+			w.add(unresolved("go", n.Sel.Name), n.Sel, Calls, Low, "name only")
+		}
 		return
 	}
 	if _, called := w.callees[n.Sel]; called && s.Kind() == types.MethodVal {
@@ -316,6 +319,15 @@ func (w *walk) selector(n *ast.SelectorExpr) {
 			}
 		}
 	}
+}
+
+func (w *walk) isPackage(e ast.Expr) bool {
+	ident, ok := e.(*ast.Ident)
+	if !ok {
+		return false
+	}
+	_, ok = w.info.Uses[ident].(*types.PkgName)
+	return ok
 }
 
 // reflection warns of calls whose target only shows when the program runs.

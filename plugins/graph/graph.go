@@ -109,8 +109,9 @@ type Graph struct {
 	numbers  map[string]int32 // of each ID; an ID keeps its number even if it is gone
 	vertices []vertex         // by number
 
-	usesMu sync.Mutex // while mu is locked for reading
-	uses   []uses     // by number; nil after a change
+	usesMu sync.Mutex         // while mu is locked for reading
+	uses   []uses             // by number; nil after a change
+	names  map[string][]int32 // numbers by the last part of a name; nil after a change
 }
 
 // vertex is an ID with what is known of it.
@@ -135,6 +136,10 @@ type ref struct {
 	index int32
 	other int32 // the number of the other end
 }
+
+// unresolved is the other end of a call of which nothing is known but the name of the
+// method. There is never a node with this ID, so no walk gets there.
+func unresolved(language, name string) string { return language + ":?#" + name }
 
 func (r ref) fact() *fact { return &r.file.facts[r.index] }
 
@@ -168,17 +173,14 @@ func (g *Graph) node(id string) *Node { return g.vertex(id).node }
 func (g *Graph) put(path string, f *fileFacts) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.uses = nil
+	g.uses, g.names = nil, nil
 	if old := g.files[path]; old != nil {
 		for i := range old.nodes {
 			if v := &g.vertices[g.number(old.nodes[i].ID)]; v.node == &old.nodes[i] {
 				v.node = nil
 			}
 		}
-		for i := range old.facts {
-			from, to := &g.vertices[g.number(old.facts[i].from)], &g.vertices[g.number(old.facts[i].to)]
-			from.out, to.in = without(from.out, old), without(to.in, old)
-		}
+		g.unlink(old)
 		delete(g.files, path)
 	}
 	if f == nil {
@@ -193,6 +195,20 @@ func (g *Graph) put(path string, f *fileFacts) {
 		from, to := g.number(f.facts[i].from), g.number(f.facts[i].to)
 		g.vertices[from].out = append(g.vertices[from].out, ref{f, int32(i), to})
 		g.vertices[to].in = append(g.vertices[to].in, ref{f, int32(i), from})
+	}
+}
+
+// unlink removes the edges that a file states; each list is gone through once.
+func (g *Graph) unlink(old *fileFacts) {
+	out, in := map[int32]bool{}, map[int32]bool{}
+	for i := range old.facts {
+		out[g.number(old.facts[i].from)], in[g.number(old.facts[i].to)] = true, true
+	}
+	for n := range out {
+		g.vertices[n].out = without(g.vertices[n].out, old)
+	}
+	for n := range in {
+		g.vertices[n].in = without(g.vertices[n].in, old)
 	}
 }
 
@@ -326,13 +342,15 @@ func (g *Graph) Find(text string) ([]Node, error) {
 // named returns the nodes with a name; a qualified name wins over its last part.
 func (g *Graph) named(name string) []Node {
 	var whole, part []Node
-	for _, n := range g.Nodes() {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for _, number := range g.byName()[lastPart(name)] {
+		n := g.vertices[number].node
 		switch own := n.Name(); {
-		case n.Kind == File || n.Kind == Package:
-		case own == name, goName(&n) == name:
-			whole = append(whole, n)
+		case own == name, goName(n) == name:
+			whole = append(whole, *n)
 		case strings.HasSuffix(own, "."+name):
-			part = append(part, n)
+			part = append(part, *n)
 		}
 	}
 	if len(whole) > 0 {
@@ -340,6 +358,28 @@ func (g *Graph) named(name string) []Node {
 	}
 	return part
 }
+
+// byName returns the numbers of what files define by the last part of its name, in the
+// order of files and lines. It is made once after each change.
+func (g *Graph) byName() map[string][]int32 {
+	g.usesMu.Lock()
+	defer g.usesMu.Unlock()
+	if g.names == nil {
+		g.names = map[string][]int32{}
+		for _, path := range slices.Sorted(maps.Keys(g.files)) {
+			for i := range g.files[path].nodes {
+				if n := &g.files[path].nodes[i]; n.Kind != File && n.Kind != Package {
+					last := lastPart(n.Name())
+					g.names[last] = append(g.names[last], g.numbers[n.ID])
+				}
+			}
+		}
+	}
+	return g.names
+}
+
+// lastPart returns what follows the last dot of a name.
+func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
 // goName returns how Go code of another package names a node: "http.Get".
 func goName(n *Node) string {

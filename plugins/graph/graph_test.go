@@ -366,7 +366,7 @@ func TestSection(t *testing.T) {
 	x := open(t, write(t, goSource), graph.Options{})
 	full := x.Section(graph.Focus{Input: "why is `help` slow?", Errors: []string{"b/b_test.go:5:30: boom"}, Tokens: 1500})
 	places := strings.Index(full, "b/b_test.go:5 is in TestUse")
-	impact := strings.Index(full, "What changing help may break")
+	impact := strings.Index(full, "What changing help (a/a.go:6) may break")
 	if places < 0 || impact < places || !strings.Contains(full, "tests (1): TestUse") {
 		t.Errorf("section:\n%s", full)
 	}

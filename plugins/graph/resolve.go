@@ -241,10 +241,13 @@ func (r *resolver) calls(f *fileFacts) {
 		if rule == "ambiguous" {
 			ambiguous++
 		}
+		from := target{f, c.Scope}
+		if t.file == nil && !c.Value && r.maybe(f, c) {
+			f.facts = append(f.facts, fact{from.id(), unresolved(r.language, lastPart(c.Name)), int32(c.Line), Calls, Low, "name only"})
+		}
 		if t.file == nil || t.def < 0 {
 			continue
 		}
-		from := target{f, c.Scope}
 		kind := Calls
 		if c.Value {
 			if kind = Refers; confidence != High || r.language == "java" && t.definition().Kind == Method {
@@ -262,6 +265,20 @@ func (r *resolver) calls(f *fileFacts) {
 	if ambiguous > 0 {
 		f.warn("ambiguous", 0, "%d calls by names that several definitions have", ambiguous)
 	}
+}
+
+// maybe reports whether a call that cannot be resolved may be one of a method here: some
+// have its name, and it is not of a package from elsewhere.
+func (r *resolver) maybe(f *fileFacts, c call) bool {
+	head, _, dotted := strings.Cut(c.Name, ".")
+	if !dotted && r.language != "java" && r.language != "c" {
+		return false
+	}
+	_, foreign := r.names[f.path].imports[head]
+	if _, bound := r.local(f, c.Scope, head); foreign && !bound {
+		return false
+	}
+	return len(r.methods[lastPart(c.Name)]) > 0
 }
 
 // overrides states which methods of a class stand in for those of its base.

@@ -12,23 +12,12 @@ import (
 	"unicode"
 )
 
-// Focus is what a context section is about.
-type Focus struct {
-	Input  string         // the user's words: what they name is looked up
-	Files  []string       // relative paths that were touched
-	Errors []string       // of what was run last
-	Tokens int            // the section fits into; a token is about four characters
-	Limits map[string]int // tokens by section: errors, impact, dependencies, map, summary
-	// Project adds figures of the whole graph, and is enough for a section.
-	Project bool
-}
-
 // Shown is how many entries of each list of a report get_impact tells.
 const Shown = 20
 
 // The figures of a section.
 const (
-	maxAffected     = 10
+	maxCallerFiles  = 10
 	maxTests        = 5
 	maxKeyFiles     = 10
 	maxDependencies = 15
@@ -38,29 +27,77 @@ const (
 
 // Section returns what the graph knows about a focus, in the order of its use: where
 // errors are, what the files named and touched may break, what they depend on, the
-// most important files around them, and what is unknown. It returns "" if the focus
-// names nothing in the graph.
+// most important files around them, and what is unknown. A question gets its answer and
+// nothing else. It returns "" if the focus names nothing in the graph.
 func (x *Index) Section(f Focus) string {
 	g := x.graph
-	focus := x.focus(f)
+	about := x.subject(f)
 	places := g.places(f.Errors)
-	if len(focus)+len(places) == 0 && !f.Project {
+	if len(about.nodes)+len(about.unclear)+len(places) == 0 && !f.Project {
 		return ""
 	}
 	s := section{left: 4 * f.Tokens, limits: f.Limits}
 	s.add("errors", "Where the last errors are", places)
-	var report *Report
-	if len(focus) > 0 {
-		report = g.Impact(ids(focus)...)
-		s.add("impact", "What changing "+strings.Join(nearest(labels(focus), 3), ", ")+" may break", report.lines())
-		s.add("dependencies", "What it uses", g.dependencies(focus))
-		s.add("map", "Files most related to it", g.related(focus))
+	asked := topicOf(f.Input)
+	if len(f.Files)+len(places) > 0 || f.Project {
+		asked = askWork
+	}
+	nodes := about.nodes
+	if len(nodes) == 0 && asked != askWork { // a question about a name is one about all that has it
+		for _, a := range about.unclear {
+			nodes = append(nodes, a.nodes...)
+		}
+	}
+	s.answer(g, asked, nodes)
+	for _, a := range about.unclear {
+		if len(about.nodes) > 0 || asked == askWork {
+			s.add("summary", "Not unique (PATH#NAME is)", []string{a.text()})
+		}
 	}
 	if f.Project {
 		s.add("summary", "The whole graph", x.Summary().lines())
 	}
-	s.add("summary", "Not known", unknowns(report, g))
 	return strings.TrimSpace(s.text.String())
+}
+
+// answer adds what is asked of some nodes.
+func (s *section) answer(g *Graph, asked topic, nodes []Node) {
+	if len(nodes) == 0 {
+		return
+	}
+	switch asked {
+	case askCallers:
+		if len(nodes) > maxMeant {
+			s.add("impact", "Callers of "+manyText(nodes), g.callerLines(nodes...))
+			return
+		}
+		for _, n := range nodes {
+			s.add("impact", "Callers of "+placeText(n), g.callerLines(n))
+		}
+		return
+	case askDefinition:
+		s.add("dependencies", "Definitions", definitionLines(nodes))
+		return
+	}
+	report := g.Impact(ids(nodes)...)
+	if asked == askTests {
+		lines := append(report.testLines(), report.unsafeLine()...)
+		if len(report.Tests) == 0 {
+			lines = append([]string{"none that is known"}, lines...)
+		}
+		s.add("impact", "Tests that run "+manyText(nodes), lines)
+		return
+	}
+	lines := append(g.impactLines(report, nodes, s.left/2), report.testLines()...)
+	if asked == askBreaks {
+		lines = append(lines, report.unsafeLine()...)
+	}
+	s.add("impact", "What changing "+manyText(nodes)+" may break", lines)
+	if asked == askWork {
+		s.add("dependencies", "What it uses", g.dependencies(nodes))
+		s.add("map", "Files most related to it", g.related(nodes))
+		s.add("summary", "Not known", unknowns(report, g))
+	}
 }
 
 // section collects lines within a budget of characters.
@@ -91,53 +128,6 @@ func (s *section) add(name, title string, lines []string) {
 		s.text.WriteString("- " + line + "\n")
 	}
 	s.left -= s.text.Len() - before
-}
-
-// focus returns the nodes that a focus is about: touched files, and what the input
-// names, if it names it clearly.
-func (x *Index) focus(f Focus) []Node {
-	var nodes []Node
-	add := func(found []Node) {
-		for _, n := range found {
-			if !slices.ContainsFunc(nodes, func(o Node) bool { return o.ID == n.ID }) {
-				nodes = append(nodes, n)
-			}
-		}
-	}
-	for _, word := range named(f.Input) {
-		if found, err := x.graph.Find(word); err == nil && len(found) <= 2 {
-			add(found)
-		}
-	}
-	for _, name := range f.Files {
-		name = strings.TrimPrefix(name, x.root+"/")
-		if found := x.graph.InFile(cleanPath(name)); len(found) > 0 {
-			add(found[:1])
-		}
-	}
-	return nearest(nodes, 8)
-}
-
-// named returns the words of a text that look like paths or names of code: with a
-// dot, slash, underscore or inner capital, in backquotes, or followed by ().
-func named(text string) []string {
-	var words []string
-	for _, field := range strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"',;:?!<>{}|=`, r) }) {
-		quoted := strings.Contains(field, "`")
-		call := strings.Contains(field, "()")
-		word := strings.Trim(strings.ReplaceAll(strings.ReplaceAll(field, "`", ""), "()", ""), "().*[]@")
-		if len(word) < 3 || len(word) > 200 {
-			continue
-		}
-		inner := strings.IndexFunc(word[1:], unicode.IsUpper) >= 0 && strings.ToUpper(word) != word
-		if quoted || call || inner || strings.ContainsAny(word, "./_#") {
-			words = append(words, word)
-		}
-		if len(words) == 32 {
-			break
-		}
-	}
-	return words
 }
 
 // places returns where in the code the "FILE:LINE" of error messages are.
@@ -182,35 +172,6 @@ func (g *Graph) at(name string, line int) *Node {
 		}
 	}
 	return best
-}
-
-// lines returns a report for the model.
-func (r *Report) lines() []string {
-	var lines []string
-	for _, f := range nearest(r.Files, maxAffected) {
-		lines = append(lines, f.Path+sure(f.Confidence))
-	}
-	if n := len(r.Files) - maxAffected; n > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more files", n))
-	}
-	if len(r.Functions) > 0 {
-		var names []string
-		for _, f := range nearest(r.Functions, maxAffected) {
-			names = append(names, f.Name())
-		}
-		lines = append(lines, fmt.Sprintf("functions (%d): %s", len(r.Functions), strings.Join(names, ", ")))
-	}
-	if len(r.Tests) > 0 {
-		var names []string
-		for _, t := range nearest(r.Tests, maxTests) {
-			names = append(names, t.Name())
-		}
-		lines = append(lines, fmt.Sprintf("tests (%d): %s", len(r.Tests), strings.Join(names, ", ")))
-	}
-	if len(lines) == 0 {
-		return []string{"nothing that is known"}
-	}
-	return append(lines, "found by edges of confidence: "+breakdown(r.Edges, len(r.Unsafe)))
 }
 
 // breakdown lists how many edges there are of each confidence, and unsafe places.
@@ -258,12 +219,17 @@ func ids(nodes []Node) []string {
 	return list
 }
 
-func labels(nodes []Node) []string {
+// manyText names the first three of some nodes.
+func manyText(nodes []Node) string {
 	var list []string
-	for _, n := range nodes {
-		list = append(list, n.Name())
+	for _, n := range nearest(nodes, 3) {
+		list = append(list, placeText(n))
 	}
-	return list
+	text := strings.Join(list, ", ")
+	if n := len(nodes) - len(list); n > 0 {
+		text += " and " + itoa(n) + " more"
+	}
+	return text
 }
 
 // dependencies returns the signatures of what some nodes use in other files.

@@ -155,7 +155,7 @@ def questions_row(title, results):
     """Sums what several sources' answers hold; a row's tokens are the mean of their medians."""
     cells = [title]
     for question, way, *parts in QUESTIONS:
-        ways = [w for r in results for w in r if w["question"] == question and w["way"] == way]
+        ways = [w for r in results for w in r if (w["set"], w["question"], w["way"]) == ("plain", question, way)]
         cells.append(f"{sum(w['tokens'] for w in ways) / len(ways):,.0f}" if ways else "–")
         for part, good, bad in parts:
             got, rest = (sum(w[part][key] for w in ways) for key in (good, bad))
@@ -165,12 +165,12 @@ def questions_row(title, results):
 
 HELD, RIGHT = ("held", "found", "missed"), ("right", "right", "wrong")
 QUESTIONS = [
-    ("who calls X", "grep", HELD, RIGHT), ("who calls X", "graph_query", HELD, RIGHT),
-    ("what breaks if X changes", "grep", HELD), ("what breaks if X changes", "get_impact", HELD), ("what breaks if X changes", "context", HELD),
+    ("who calls X", "grep", HELD, RIGHT), ("who calls X", "graph_query", HELD, RIGHT), ("who calls X", "context", HELD, RIGHT),
+    ("what breaks if X changes", "grep", HELD), ("what breaks if X changes", "get_impact", HELD), ("what breaks if X changes", "context", HELD, RIGHT),
 ]
 QUESTIONS_HEAD = [
-    "Source", "calls, grep: tokens", "held", "right", "graph_query: tokens", "held", "right",
-    "breaks, grep: tokens", "held", "get_impact: tokens", "held", "context: tokens", "held",
+    "Source", "calls, grep: tokens", "held", "right", "graph_query: tokens", "held", "right", "context: tokens", "held", "right",
+    "breaks, grep: tokens", "held", "get_impact: tokens", "held", "context: tokens", "held", "right",
 ]
 
 

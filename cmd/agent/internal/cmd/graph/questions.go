@@ -7,11 +7,13 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/model"
@@ -28,8 +30,15 @@ const (
 	contextTokens = 1500
 )
 
+// The sets of questions: the same words each time, and other subjects in other words.
+const (
+	plainSet = "plain"
+	otherSet = "other words"
+)
+
 // way is how well one way of finding out answers the questions of a kind.
 type way struct {
+	Set      string `json:"set"`
 	Question string `json:"question"`
 	Way      string `json:"way"`
 	Asked    int    `json:"asked"`
@@ -45,9 +54,10 @@ type asking struct {
 	x     *graph.Index
 	truth *truth
 	nodes map[place]graph.Node
-	grep  func(ctx context.Context, pattern string) (string, error)
-	calls map[place][]place  // the callers of each definition
-	ways  map[[2]string]*way // by question and name
+	grep  func(ctx context.Context, pattern, mode string) (string, error)
+	calls map[place][]place // the callers of each definition
+	set   string
+	ways  map[[3]string]*way // by set, question and name
 }
 
 func newAsking(x *graph.Index, t *truth) (*asking, error) {
@@ -55,7 +65,7 @@ func newAsking(x *graph.Index, t *truth) (*asking, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &asking{x: x, truth: t, grep: grep, nodes: map[place]graph.Node{}, calls: map[place][]place{}, ways: map[[2]string]*way{}}
+	a := &asking{x: x, truth: t, grep: grep, nodes: map[place]graph.Node{}, calls: map[place][]place{}, set: plainSet, ways: map[[3]string]*way{}}
 	for _, n := range x.Graph().Nodes() {
 		if n.Kind != graph.Package {
 			a.nodes[placeOf(n)] = n
@@ -72,8 +82,8 @@ func newAsking(x *graph.Index, t *truth) (*asking, error) {
 	return a, nil
 }
 
-// ask asks n questions, half of each kind, about definitions that the reference
-// knows callers of.
+// ask asks n questions of each set, half of each kind, about definitions that the
+// reference knows callers of.
 func ask(ctx context.Context, x *graph.Index, t *truth, n int) ([]*way, error) {
 	a, err := newAsking(x, t)
 	if err != nil {
@@ -83,25 +93,66 @@ func ask(ctx context.Context, x *graph.Index, t *truth, n int) ([]*way, error) {
 	if len(subjects) == 0 {
 		return nil, fmt.Errorf("no question can be asked: the reference knows no call of a definition in %s", x.Root())
 	}
-	for i, at := range subjects[:min(n, len(subjects))] {
+	for i, at := range subjects[:min(2*n, len(subjects))] {
+		number := i
+		if a.set = plainSet; i >= n {
+			a.set, number = otherSet, i-n
+		}
 		question := a.whoCalls
-		if i%2 == 1 {
+		if number%2 == 1 {
 			question = a.whatBreaks
 		}
-		if err := question(ctx, at); err != nil {
+		if err := question(ctx, at, wording(a.set, number, at)); err != nil {
 			return nil, err
 		}
 	}
 	return a.results(), nil
 }
 
-// results returns the figures of each way, by question.
+// wording returns a question as a user may write it, the first of the plain ones for
+// callers and the second for what breaks.
+func wording(set string, number int, at place) string {
+	plain := []string{"Who calls `FILE#NAME`?", "What breaks if `FILE#NAME` changes?"}
+	other := []string{
+		"Where is NAME from FILE used?",
+		"I am about to rewrite NAME in FILE. What could be affected?",
+		"List every call site of `LAST` (FILE).",
+		"If the behaviour of `LAST` (FILE) changes, which files depend on it?",
+		"Which functions invoke LAST() in BASE?",
+		"What is the impact of changing LAST() in BASE?",
+		"Show me the callers of COLONS (BASE).",
+		"Is it safe to change COLONS (BASE)? Which files might break?",
+		"NAME gets another parameter. Find all places that call it; it is in FILE.",
+		"Which code depends on NAME, directly or not? It is in FILE.",
+	}
+	list := plain
+	if set == otherSet {
+		list = other
+	}
+	return strings.NewReplacer("FILE", at.File, "BASE", path.Base(at.File), "NAME", at.Name, "LAST", lastName(at),
+		"COLONS", strings.ReplaceAll(at.Name, ".", "::")).Replace(list[number%len(list)])
+}
+
+// The ways to answer, in the order in which they are told.
+var answered = [][2]string{
+	{whoCalls, "grep"},
+	{whoCalls, "graph_query"},
+	{whoCalls, "context"},
+	{whatBreaks, "grep"},
+	{whatBreaks, "grep once"},
+	{whatBreaks, "get_impact"},
+	{whatBreaks, "context"},
+}
+
+// results returns the figures of each way, by set and question.
 func (a *asking) results() (list []*way) {
-	for _, key := range [][2]string{{whoCalls, "grep"}, {whoCalls, "graph_query"}, {whatBreaks, "grep"}, {whatBreaks, "get_impact"}, {whatBreaks, "context"}} {
-		if w := a.ways[key]; w != nil {
-			slices.Sort(w.costs)
-			w.Tokens = w.costs[len(w.costs)/2]
-			list = append(list, w)
+	for _, set := range []string{plainSet, otherSet} {
+		for _, key := range answered {
+			if w := a.ways[[3]string{set, key[0], key[1]}]; w != nil {
+				slices.Sort(w.costs)
+				w.Tokens = w.costs[len(w.costs)/2]
+				list = append(list, w)
+			}
 		}
 	}
 	return list
@@ -123,10 +174,10 @@ func (a *asking) subjects() []place {
 
 // record adds what one question cost and how good its answer was.
 func (a *asking) record(question, name string, calls, cost int, held found, right score) {
-	key := [2]string{question, name}
+	key := [3]string{a.set, question, name}
 	w := a.ways[key]
 	if w == nil {
-		w = &way{Question: question, Way: name}
+		w = &way{Set: a.set, Question: question, Way: name}
 		a.ways[key] = w
 	}
 	w.Asked++
@@ -152,7 +203,7 @@ func query(name string, args map[string]string) string {
 }
 
 // whoCalls asks for the functions that call a definition.
-func (a *asking) whoCalls(ctx context.Context, at place) error {
+func (a *asking) whoCalls(ctx context.Context, at place, words string) error {
 	subject := at.File + "#" + at.Name
 	g := a.x.Graph()
 	nodes, err := g.Find(subject)
@@ -163,8 +214,12 @@ func (a *asking) whoCalls(ctx context.Context, at place) error {
 	held, right := a.judge(at, lines(answer))
 	a.record(whoCalls, "graph_query", 1, tokens(query("graph_query", map[string]string{"query": "callers", "name": subject}), answer), held, right)
 
+	answer = a.x.Section(graph.Focus{Input: words, Tokens: contextTokens})
+	held, right = a.judge(at, sectionLines(answer))
+	a.record(whoCalls, "context", 0, tokens(answer), held, right)
+
 	pattern := callPattern(at)
-	if answer, err = a.grep(ctx, pattern); err != nil {
+	if answer, err = a.grep(ctx, pattern, ""); err != nil {
 		return err
 	}
 	held, right = a.judge(at, lines(answer))
@@ -172,10 +227,13 @@ func (a *asking) whoCalls(ctx context.Context, at place) error {
 	return nil
 }
 
-// callPattern is what a search for the calls of a definition looks for.
+// callPattern is what a search for the calls of a definition looks for: its name with
+// a parenthesis behind it, or with type arguments between them.
 func callPattern(at place) string {
-	return `\b` + regexp.QuoteMeta(at.Name[strings.LastIndexByte(at.Name, '.')+1:]) + `\s*\(`
+	return `\b` + regexp.QuoteMeta(lastName(at)) + `(::)?(<.*>)?\s*\(`
 }
+
+func lastName(at place) string { return at.Name[strings.LastIndexByte(at.Name, '.')+1:] }
 
 // spot is a line of a file that an answer names.
 type spot struct {
@@ -192,6 +250,39 @@ func lines(answer string) (list []spot) {
 		list = append(list, spot{m[1], n})
 	}
 	return list
+}
+
+var sameFile = regexp.MustCompile(`, :(\d+)\b`)
+
+// sectionLines returns the lines that a context section names: "- FILE:LINE name, :LINE name".
+func sectionLines(answer string) (list []spot) {
+	for line := range strings.Lines(answer) {
+		for _, first := range lines(line) {
+			list = append(list, first)
+			for _, m := range sameFile.FindAllStringSubmatch(line, -1) {
+				n, _ := strconv.Atoi(m[1]) // only digits
+				list = append(list, spot{first.file, n})
+			}
+		}
+	}
+	return list
+}
+
+// directory is how a context section names several files of one.
+var directory = regexp.MustCompile(`^- (\S*/)(?: \([a-z ]+\))?: (.*)`)
+
+// sectionFiles writes the names of files in a context section out.
+func sectionFiles(answer string) string {
+	var b strings.Builder
+	for line := range strings.Lines(answer) {
+		b.WriteString(line)
+		if m := directory.FindStringSubmatch(line); m != nil {
+			for name := range strings.SplitSeq(m[2], ", ") {
+				fmt.Fprintln(&b, path.Join(m[1], name))
+			}
+		}
+	}
+	return b.String()
 }
 
 // holds reports whether a line is one of a definition's, and no inner one's.
@@ -216,7 +307,7 @@ func (a *asking) judge(at place, listed []spot) (held found, right score) {
 }
 
 // whatBreaks asks for the files that call a definition, directly or not.
-func (a *asking) whatBreaks(ctx context.Context, at place) error {
+func (a *asking) whatBreaks(ctx context.Context, at place, words string) error {
 	files := map[string]bool{}
 	for p := range a.cone(at) {
 		if p.File != at.File {
@@ -235,8 +326,13 @@ func (a *asking) whatBreaks(ctx context.Context, at place) error {
 	}
 	answer := g.Impact(ids...).Text(graph.Shown)
 	a.judgeFiles("get_impact", 1, tokens(query("get_impact", map[string]string{"path": subject}), answer), files, answer, at.File)
-	answer = a.x.Section(graph.Focus{Input: "change `" + subject + "`", Tokens: contextTokens})
-	a.judgeFiles("context", 0, tokens(answer), files, answer, at.File)
+	answer = a.x.Section(graph.Focus{Input: words, Tokens: contextTokens})
+	a.judgeFiles("context", 0, tokens(answer), files, sectionFiles(answer), at.File)
+	pattern := `\b` + regexp.QuoteMeta(lastName(at)) + `\b`
+	if answer, err = a.grep(ctx, pattern, filesMode); err != nil {
+		return err
+	}
+	a.judgeFiles("grep once", 1, tokens(query("grep", map[string]string{"pattern": pattern, "output_mode": filesMode}), answer), files, answer, at.File)
 	return a.searchCone(ctx, at, files)
 }
 
@@ -287,7 +383,7 @@ func (a *asking) searchCone(ctx context.Context, at place, files map[string]bool
 			continue
 		}
 		pattern := callPattern(queue[0])
-		answer, err := a.grep(ctx, pattern)
+		answer, err := a.grep(ctx, pattern, "")
 		if err != nil {
 			return err
 		}
@@ -306,16 +402,19 @@ func (a *asking) searchCone(ctx context.Context, at place, files map[string]bool
 	return nil
 }
 
+// filesMode makes grep list files.
+const filesMode = "files_with_matches"
+
 // grepIn returns the tool grep for a directory, with its limits for the model.
-func grepIn(dir string) (func(context.Context, string) (string, error), error) {
+func grepIn(dir string) (func(ctx context.Context, pattern, mode string) (string, error), error) {
 	local, err := env.NewLocal(env.LocalOptions{Dir: dir})
 	if err != nil {
 		return nil, err
 	}
 	tool := tools.Grep()
 	limit := tool.Definition().Output.MaxChars
-	return func(ctx context.Context, pattern string) (string, error) {
-		args, err := json.Marshal(map[string]string{"pattern": pattern})
+	return func(ctx context.Context, pattern, mode string) (string, error) {
+		args, err := json.Marshal(map[string]string{"pattern": pattern, "output_mode": mode})
 		if err != nil {
 			return "", err
 		}
@@ -329,11 +428,11 @@ func grepIn(dir string) (func(context.Context, string) (string, error), error) {
 }
 
 func printWays(w io.Writer, list []*way) {
-	question := ""
+	title := ""
 	for _, y := range list {
-		if y.Question != question {
-			question = y.Question
-			fmt.Fprintf(w, "%s (%d questions)\n", question, y.Asked)
+		if t := fmt.Sprintf("%s, %s (%s)", y.Question, y.Set, display.Plural(y.Asked, "question")); t != title {
+			title = t
+			fmt.Fprintln(w, title)
 		}
 		fmt.Fprintf(w, "  %-12s %6d tokens, %5.1f calls, held %-16s right %s\n", y.Way, y.Tokens, float64(y.Calls)/float64(y.Asked),
 			share(y.Held.Found, y.Held.Missed), share(y.Right.Right, y.Right.Wrong))

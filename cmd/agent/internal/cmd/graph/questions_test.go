@@ -46,21 +46,23 @@ class Other:
 		t.Fatal(err)
 	}
 	find := place{"b.py", "find"}
-	if err := a.whoCalls(t.Context(), find); err != nil {
+	if err := a.whoCalls(t.Context(), find, "who calls find()?"); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.whatBreaks(t.Context(), find); err != nil {
+	if err := a.whatBreaks(t.Context(), find, "what breaks if `find` in b.py changes?"); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
 	printWays(&out, a.results())
-	const want = `who calls X (1 questions)
-  grep             38 tokens,   1.0 calls, held 1.0000 of 1      right 0.6667 of 3
+	const want = `who calls X, plain (1 question)
+  grep             44 tokens,   1.0 calls, held 1.0000 of 1      right 0.6667 of 3
   graph_query      20 tokens,   1.0 calls, held 1.0000 of 1      right 1.0000 of 1
-what breaks if X changes (1 questions)
-  grep             68 tokens,   3.0 calls, held 1.0000 of 2      right 1.0000 of 2
+  context          10 tokens,   0.0 calls, held 1.0000 of 1      right 1.0000 of 1
+what breaks if X changes, plain (1 question)
+  grep             86 tokens,   3.0 calls, held 1.0000 of 2      right 1.0000 of 2
+  grep once        21 tokens,   1.0 calls, held 0.5000 of 2      right 0.5000 of 2
   get_impact       29 tokens,   1.0 calls, held 1.0000 of 2      right 1.0000 of 2
-  context          45 tokens,   0.0 calls, held 1.0000 of 2      right 1.0000 of 2
+  context          15 tokens,   0.0 calls, held 1.0000 of 2      right 1.0000 of 2
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)
