@@ -451,22 +451,27 @@ func (a *answer) separate(kind string, lines []string) []string {
 	return lines
 }
 
-// maxTail limits what is shown of an unfinished block.
-const maxTail = 4 << 10
+// Of an unfinished block at least maxTail bytes are shown. What is left out grows by
+// tailStep, as other line breaks follow.
+const (
+	maxTail  = 4 << 10
+	tailStep = 2 << 10
+)
 
 // tail renders the unfinished block.
 func (a *answer) tail(width int) []string {
-	text := string(a.partial[max(0, len(a.partial)-maxTail-1):])
 	if a.fence != "" {
-		return a.codeTail(text, width)
+		return a.codeTail(string(a.partial[max(0, len(a.partial)-maxTail-1):]), width)
 	}
 	open := a.block[:len(a.block):len(a.block)]
 	if a.blank {
 		open = append(open, "")
 	}
-	text = strings.Join(append(open, text), "\n")
-	if len(text) > maxTail {
-		text = strings.ToValidUTF8(text[len(text)-maxTail:], "")
+	text := strings.Join(append(open, ""), "\n")
+	cut := max(0, (len(text)+len(a.partial)-maxTail)/tailStep*tailStep)
+	text = text[min(cut, len(text)):] + string(a.partial[max(0, cut-len(text)):])
+	if cut > 0 {
+		text = strings.ToValidUTF8(text, "")
 		text = text[strings.IndexAny(text, " \n")+1:]
 	}
 	if strings.TrimSpace(text) == "" || fenceOf(strings.TrimLeft(text, " ")) != "" {

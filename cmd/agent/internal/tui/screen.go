@@ -60,6 +60,7 @@ func (s *screen) draw(above, rows []string, x, y int) {
 	if hide {
 		s.buf.WriteString(hideCursor)
 	}
+	s.shift(all)
 	s.update(all)
 	s.rows = append(s.rows[:0], rows...)
 	s.y -= len(above)
@@ -79,6 +80,35 @@ func (s *screen) changesElsewhere(rows []string) bool {
 		}
 	}
 	return len(s.rows) > len(rows)
+}
+
+// minShift is how many rows have to move up for the terminal to move them.
+const minShift = 3
+
+// shift moves rows up, those of a text that is higher than its place and got a line:
+// the first row that changed and those below it are elsewhere on the screen.
+func (s *screen) shift(rows []string) {
+	first, most := 0, min(len(rows), len(s.rows))
+	for first < most && rows[first] == s.rows[first] {
+		first++
+	}
+	for by := 1; first+by+minShift <= len(s.rows); by++ {
+		n := 0
+		for first+n < len(rows) && first+by+n < len(s.rows) && rows[first+n] == s.rows[first+by+n] {
+			n++
+		}
+		if n < minShift {
+			continue
+		}
+		s.move(0, first)
+		s.setStyle(plain)
+		s.step('M', by)
+		s.move(0, first+n)
+		s.step('L', by)
+		moved := slices.Delete(s.rows, first, first+by)
+		s.rows = slices.Insert(moved, first+n, make([]string, by)...)
+		return
+	}
 }
 
 // update draws the rows that changed.

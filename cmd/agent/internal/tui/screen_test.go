@@ -2,8 +2,10 @@ package tui
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +46,9 @@ func checkFrames(t *testing.T, seed uint64, frames int) {
 			above = append(above, randomRow(random, 45))
 		}
 		next := append([]string(nil), rows[min(len(above), len(rows)):]...)
+		if from := random.IntN(2 * height); from < len(next)-1 {
+			next = slices.Delete(next, from, from+1+random.IntN(len(next)-from-1)) // what is below moves up
+		}
 		for n := 1 + random.IntN(height-1); len(next) < n; {
 			next = append(next, randomRow(random, width))
 		}
@@ -109,11 +114,12 @@ func TestScreenWritesLittle(t *testing.T) {
 		}
 		return "word "
 	}
+	long := func(i int) string { return fmt.Sprintf("%04d ", i) }
 	for _, tt := range []struct {
 		name, begin string
 		piece       func(int) string
 		perFrame    int
-	}{{"text", "", text, 33}, {"text, each piece drawn", "", text, 1}, {"code", "~~~go\n", code, 33}} {
+	}{{"text", "", text, 33}, {"text, each piece drawn", "", text, 1}, {"a text higher than the screen", "", long, 33}, {"the same, each piece drawn", "", long, 1}, {"code", "~~~go\n", code, 33}} {
 		var out bytes.Buffer
 		p := painter{colors: true, look: newLook(testColors, "dark")}
 		h := newHost(t.Context(), Options{Session: newFakeSession(), Asker: NewAsker(), Status: func() Status { return Status{Model: "a-model", Branch: "main", Tokens: 5} }})

@@ -2,6 +2,7 @@ package vt
 
 import (
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -279,10 +280,23 @@ func (v *Terminal) csi(args string, final byte) {
 		default:
 			v.Unknown = append(v.Unknown, "CSI "+args+string(final))
 		}
+	case 'L', 'M':
+		v.shiftLines(min(n, v.height-v.y), final == 'L')
 	case 't':
 	default:
 		v.Unknown = append(v.Unknown, "CSI "+args+string(final))
 	}
+}
+
+// shiftLines inserts n empty lines at the cursor's, or deletes n from there.
+func (v *Terminal) shiftLines(n int, insert bool) {
+	above, below, empty := v.cells[:v.y], v.cells[v.y:], make([][]Cell, n)
+	if insert {
+		below = slices.Concat(empty, below[:len(below)-n])
+	} else {
+		below = slices.Concat(below[n:], empty)
+	}
+	v.cells, v.x, v.wrapNext = slices.Concat(above, below), 0, false
 }
 
 // Cursor returns the column and the line of the cursor on the screen.
