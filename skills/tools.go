@@ -175,14 +175,14 @@ func (t *Tools) open(s *Skill, name string) error {
 
 // toolArgs are the arguments of the tool.
 type toolArgs struct {
-	Action string   `json:"action" jsonschema:"search, load, read_resource or run_script"`
+	Action string   `json:"action"`
 	Name   string   `json:"name,omitempty"`
 	Query  string   `json:"query,omitempty"`
 	Path   string   `json:"path,omitempty"`
 	Offset int      `json:"offset,omitempty"`
 	Args   []string `json:"args,omitempty"`
 	// Commands runs the commands in a text that is loaded.
-	Commands bool `json:"commands,omitempty" jsonschema:"load: run the commands in the text"`
+	Commands bool `json:"commands,omitempty" jsonschema:"load: run those in the text"`
 }
 
 // plainCommand matches a program with arguments in which no shell finds more.

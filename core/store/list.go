@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -50,7 +51,12 @@ func List(dir string) ([]Summary, error) {
 	}
 	heads := make([]Summary, len(files))
 	errs := make([]error, len(files))
-	eachFile(files, func(i int, lines *lineReader) { heads[i], errs[i] = files[i].head(lines) })
+	parallel(len(files), func(next iter.Seq[int]) {
+		lines := newLineReaderSize(nil, headChunk)
+		for i := range next {
+			heads[i], errs[i] = files[i].head(lines)
+		}
+	})
 	list := heads[:0]
 	var bad []error
 	for i, err := range errs {
@@ -64,18 +70,20 @@ func List(dir string) ([]Summary, error) {
 	return list, errors.Join(bad...)
 }
 
-// eachFile calls f for the index of each file, on all processors: most of the
-// time is spent in system calls.
-func eachFile(files []logInfo, f func(i int, lines *lineReader)) {
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(files)) {
-		workers.Go(func() {
-			lines := newLineReaderSize(nil, headChunk)
-			for i := next.Add(1) - 1; i < int64(len(files)); i = next.Add(1) - 1 {
-				f(int(i), lines)
+// parallel runs work on all processors, each of which gets its share of the numbers
+// below n: most of the time is spent in system calls.
+func parallel(n int, work func(next iter.Seq[int])) {
+	var taken atomic.Int64
+	share := func(yield func(int) bool) {
+		for {
+			if i := int(taken.Add(1)) - 1; i >= n || !yield(i) {
+				return
 			}
-		})
+		}
+	}
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		workers.Go(func() { work(share) })
 	}
 	workers.Wait()
 }
@@ -143,15 +151,16 @@ func logs(dir string) ([]logInfo, error) {
 		if !ok || !validID(id) || entry.IsDir() {
 			continue
 		}
-		info, err := entry.Info()
-		if err != nil { // removed meanwhile
-			continue
+		files = append(files, logInfo{id: id, path: filepath.Join(dir, entry.Name())})
+	}
+	parallel(len(files), func(next iter.Seq[int]) {
+		for i := range next {
+			f := &files[i]
+			f.moved = moved[f.id]
+			f.info, _ = os.Lstat(f.path)
 		}
-		files = append(files, logInfo{id: id, path: filepath.Join(dir, entry.Name()), info: info})
-	}
-	for i := range files {
-		files[i].moved = moved[files[i].id]
-	}
+	})
+	files = slices.DeleteFunc(files, func(f logInfo) bool { return f.info == nil }) // removed meanwhile
 	slices.SortStableFunc(files, func(a, b logInfo) int { return b.info.ModTime().Compare(a.info.ModTime()) })
 	shorten(files)
 	return files, nil
@@ -163,7 +172,7 @@ var errNothing = errors.New("the session has no records")
 // it resets.
 func (l logInfo) head(lines *lineReader) (Summary, error) {
 	s := Summary{ID: l.id, Short: l.short, Path: l.path, Size: l.info.Size(), Time: l.info.ModTime(), Moved: l.moved}
-	f, err := os.Open(l.path)
+	f, err := openPlain(l.path)
 	if err != nil {
 		return s, fmt.Errorf("session %s: %w", l.id, err)
 	}

@@ -13,7 +13,7 @@ import (
 
 type applyArgs struct {
 	AgentID string `json:"agent_id"`
-	Action  string `json:"action,omitempty" jsonschema:"apply (default), branch: keep as a git branch, or drop"`
+	Action  string `json:"action,omitempty" jsonschema:"apply (default), branch or drop"`
 	Branch  string `json:"branch,omitempty"`
 }
 

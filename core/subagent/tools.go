@@ -25,9 +25,9 @@ const maxOutput = 20_000
 type spawnArgs struct {
 	Task       string  `json:"task"`
 	Agent      string  `json:"agent,omitempty"`
-	WorkingDir string  `json:"working_dir,omitempty" jsonschema:"a subdirectory"`
-	Isolation  string  `json:"isolation,omitempty" jsonschema:"worktree: on a copy, see apply_result"`
-	Background bool    `json:"background,omitempty" jsonschema:"a message comes when it is done"`
+	WorkingDir string  `json:"working_dir,omitempty"`
+	Isolation  string  `json:"isolation,omitempty" jsonschema:"worktree: on a copy"`
+	Background bool    `json:"background,omitempty" jsonschema:"a message comes at the end"`
 	Model      string  `json:"model,omitempty"`
 	MaxTurns   int     `json:"max_turns,omitempty"`
 	MaxTokens  int     `json:"max_tokens,omitempty"`
@@ -48,8 +48,8 @@ func subagentAccess(name string) []core.Access {
 }
 
 func (s *Toolset) spawnTool() core.Tool {
-	text := "Starts an agent on a part of the work and returns its id. It has your files and tools but not this conversation: the task must say everything. " +
-		"For searches whose details you do not need, or parallel parts."
+	text := "Starts an agent on a part of the work, such as a search, and returns its id. " +
+		"It has your files and tools but not this conversation: task must say everything."
 	if len(s.opts.Definitions) > 0 {
 		text += " Agent types:"
 		for _, d := range s.opts.Definitions {
@@ -235,7 +235,7 @@ func (s *Toolset) send(ctx context.Context, call *core.Call, in sendArgs) (core.
 func (s *Toolset) waitTool() core.Tool {
 	return core.NewTool(core.ToolDefinition{
 		Name: "wait", ReadOnly: true, Scopes: []core.Scope{core.ScopeSubagent}, Output: core.OutputLimit{MaxChars: maxOutput, Mode: core.HeadTail},
-		Description: "Waits until an agent is done and returns its report.",
+		Description: "Waits for an agent and returns its report.",
 	}, nil, s.wait)
 }
 
@@ -321,7 +321,7 @@ func (a *agent) watch(ctx context.Context, tell func(core.Progress)) {
 func (s *Toolset) closeTool() core.Tool {
 	return core.NewTool(core.ToolDefinition{
 		Name: closeName, Scopes: []core.Scope{core.ScopeSubagent},
-		Description: "Ends an agent, even while it is running.",
+		Description: "Ends an agent, even a running one.",
 	}, nil, s.close)
 }
 

@@ -19,7 +19,7 @@ import (
 var globDoc string
 
 type globArgs struct {
-	Pattern string `json:"pattern" jsonschema:"relative to path"`
+	Pattern string `json:"pattern"`
 	Path    string `json:"path,omitempty"`
 }
 

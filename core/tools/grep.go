@@ -36,13 +36,13 @@ const (
 var grepDoc string
 
 type grepArgs struct {
-	Pattern         string `json:"pattern" jsonschema:"RE2 syntax"`
+	Pattern         string `json:"pattern"`
 	Path            string `json:"path,omitempty"`
-	GlobFilter      string `json:"glob_filter,omitempty" jsonschema:"such as src/**/*.ts; a leading ! excludes"`
+	GlobFilter      string `json:"glob_filter,omitempty" jsonschema:"such as src/**/*.ts, or !vendor/**"`
 	CaseInsensitive bool   `json:"case_insensitive,omitempty"`
-	MaxResults      int    `json:"max_results,omitempty" jsonschema:"default 100"`
+	MaxResults      int    `json:"max_results,omitempty"`
 	OutputMode      string `json:"output_mode,omitempty" jsonschema:"content (default), files_with_matches or count"`
-	Context         int    `json:"context,omitempty" jsonschema:"lines around each match"`
+	Context         int    `json:"context,omitempty"`
 }
 
 // Grep returns the tool grep, which searches files for a regular expression.

@@ -246,7 +246,7 @@ func (s *jobs) close() {
 }
 
 type jobArgs struct {
-	Action string `json:"action" jsonschema:"list, read or kill"`
+	Action string `json:"action"`
 	ID     string `json:"id,omitempty"`
 }
 

@@ -17,7 +17,7 @@ var listDirDoc string
 
 type listDirArgs struct {
 	Path  string `json:"path,omitempty"`
-	Depth int    `json:"depth,omitempty" jsonschema:"default 1"`
+	Depth int    `json:"depth,omitempty"`
 }
 
 // ListDir returns the tool list_dir, which lists a directory.

@@ -32,7 +32,7 @@ var readFileDoc string
 
 type readFileArgs struct {
 	FilePath string `json:"file_path"`
-	Offset   int    `json:"offset,omitempty" jsonschema:"first line or page, from 1"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"first line or page"`
 	Limit    int    `json:"limit,omitempty" jsonschema:"default 2000 lines"`
 }
 

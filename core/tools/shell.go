@@ -30,13 +30,13 @@ var shellDoc string
 type shellArgs struct {
 	Command     string `json:"command"`
 	TimeoutMS   int64  `json:"timeout_ms,omitempty"`
-	Description string `json:"description,omitempty" jsonschema:"for the user"`
-	Background  bool   `json:"background,omitempty" jsonschema:"no timeout: servers, watchers, REPLs; see job, write_stdin"`
-	Terminal    bool   `json:"terminal,omitempty" jsonschema:"for programs that need one"`
+	Description string `json:"description,omitempty"`
+	Background  bool   `json:"background,omitempty" jsonschema:"no timeout: servers, REPLs (with terminal)"`
+	Terminal    bool   `json:"terminal,omitempty"`
 	Rows        int    `json:"rows,omitempty"`
 	Cols        int    `json:"cols,omitempty"`
 	// Hosts are opened in the sandbox.
-	Hosts       []string `json:"hosts,omitempty" jsonschema:"it must reach, such as localhost:5432: asks the user"`
+	Hosts       []string `json:"hosts,omitempty" jsonschema:"to reach, as localhost:5432; asks the user"`
 	Unsandboxed bool     `json:"unsandboxed,omitempty" jsonschema:"asks the user"`
 }
 

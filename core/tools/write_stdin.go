@@ -28,10 +28,10 @@ var writeStdinDoc string
 type writeStdinArgs struct {
 	ID        string   `json:"id"`
 	Text      string   `json:"text,omitempty"`
-	Keys      []string `json:"keys,omitempty" jsonschema:"such as enter, tab, up, escape, ctrl-c, eof"`
+	Keys      []string `json:"keys,omitempty" jsonschema:"enter, up, escape, ctrl-c, eof …"`
 	WaitFor   string   `json:"wait_for,omitempty" jsonschema:"regular expression"`
-	QuietMS   int64    `json:"quiet_ms,omitempty" jsonschema:"default 500"`
-	TimeoutMS int64    `json:"timeout_ms,omitempty" jsonschema:"default 10000"`
+	QuietMS   int64    `json:"quiet_ms,omitempty"`
+	TimeoutMS int64    `json:"timeout_ms,omitempty"`
 }
 
 // keyBytes is what a terminal sends for a key.

@@ -45,10 +45,10 @@ func allowed(list string) []string {
 // args are the arguments of web_fetch.
 type args struct {
 	URL string `json:"url"`
-	Raw bool   `json:"raw,omitempty" jsonschema:"keep the HTML"`
+	Raw bool   `json:"raw,omitempty"`
 }
 
-const description = `Fetches a public web page, HTML as Markdown. A redirect to another host is reported, not followed.`
+const description = `Fetches a public web page, HTML as Markdown unless raw. A redirect to another host is reported, not followed.`
 
 func fetchTool(o options) sdk.Extension {
 	f := newFetcher(o)

@@ -71,6 +71,7 @@ func TestAdapt(t *testing.T) {
 		changes string
 	}{
 		{"nothing to do", OpenAI, `{"type": "object", "properties": {"b": {"type":"string"}, "a": {"type":"integer","minimum":1.50}}}`, "", ""},
+		{"no other members", OpenAI, `{"type":"object","properties":{"a":{"type":"array","items":{"type":"object","properties":{"b":{"type":"string"}},"additionalProperties":false}}},"additionalProperties":false}`, `{"type":"object","properties":{"a":{"type":"array","items":{"type":"object","properties":{"b":{"type":"string"}}}}}}`, ""},
 		{"no schema", Gemini, ``, `{"type":"object","properties":{}}`, ""},
 		{
 			"alternatives", Anthropic, `{"anyOf":[{"type":"object","properties":{"op":{"const":"add"},"n":{"type":"integer"}},"required":["op","n"]},{"properties":{"op":{"const":"list"}},"required":["op"]}]}`,

@@ -60,7 +60,7 @@ var tables = map[Dialect][]rule{
 		{formats("date-time time date duration email hostname ipv4 ipv6 uuid"), openAIFormat},
 		{enumsUpTo(250, 15_000, 1000), openAIFormat},
 		{itemsOfArrays, openAIItems},
-		{openRoot, notStrict},
+		{openObjects, notStrict},
 		{depthUpTo(30), openAIFormat},
 	},
 	Anthropic: {
@@ -69,7 +69,7 @@ var tables = map[Dialect][]rule{
 		{flattenRoot, anthropicRoot},
 		{patterns, anthropicDraft},
 		{renameProperties, anthropicNames},
-		{openRoot, notStrict},
+		{openObjects, notStrict},
 		{enumsUpTo(1000, 50_000, 5000), otherServices},
 		{depthUpTo(30), otherServices},
 	},
@@ -120,7 +120,7 @@ var tables = map[Dialect][]rule{
 		{enumsUpTo(250, 15_000, 1000), openAIFormat},
 		{knownRequired, geminiSchema},
 		{renameProperties, anthropicNames},
-		{openRoot, notStrict},
+		{openObjects, notStrict},
 		{depthUpTo(10), llamaPatterns},
 	},
 	Validator: {

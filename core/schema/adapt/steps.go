@@ -108,12 +108,14 @@ func dropPatterns(a *adapter, root *object, good func(string) bool) {
 	})
 }
 
-// openRoot leaves out that there are no other arguments. It is no change worth
-// reporting: the service would accept it.
-func openRoot(_ *adapter, root *object) {
-	if root.get("additionalProperties") == false {
-		root.drop("additionalProperties")
-	}
+// openObjects leaves out that there are no other members. It is no change worth
+// reporting: the service would accept it, and calls are validated here.
+func openObjects(_ *adapter, root *object) {
+	each(root, "", func(o *object, _ string) {
+		if o.get("additionalProperties") == false {
+			o.drop("additionalProperties")
+		}
+	})
 }
 
 // constAsEnum replaces const by an enum.

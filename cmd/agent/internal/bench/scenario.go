@@ -58,7 +58,7 @@ func shortScenarios() []*scenario {
 			deltas: 1,
 			metrics: []metric{
 				{"start to first request", millis, 20, firstRequest},
-				{"size of first request", kilobytes, 11.5, requestSize},
+				{"size of first request", kilobytes, 9.5, requestSize},
 				{"time", millis, 0, wall},
 				peakMemory,
 			},

@@ -82,6 +82,9 @@ func Clip(line string, width int) string {
 	if width <= 0 {
 		return ""
 	}
+	if len(line) <= width { // no byte takes more than a column
+		return line
+	}
 	return ansi.Truncate(line, width, "…")
 }
 
@@ -89,6 +92,9 @@ func Clip(line string, width int) string {
 // beginning: the end tells directories apart.
 func PathTail(path string, width int) string {
 	line := OneLine(path, 4096)
+	if len(line) <= width {
+		return line
+	}
 	if over := ansi.StringWidth(line) - width; over > 0 {
 		return ansi.TruncateLeft(line, over+1, "…")
 	}
