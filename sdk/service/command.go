@@ -58,17 +58,25 @@ func (t *turn) carryOut(ctx context.Context, c Command, behind []Command) error 
 		err = t.process(ctx, s, c)
 		now = s.Now()
 	}
+	done()
 	if err != nil {
+		t.leave(ctx, err)
 		return err
 	}
+	outdated := t.save(ctx)
 	if t.session.Questions = now.Questions; len(now.Questions) > 0 {
 		t.session.Deadline = time.Now().UTC().Add(t.worker.opts.AnswerWithin)
 	}
 	t.session.Usage = t.log.used()
+	state := State(now.State)
 	if now.State == core.StateClosed {
-		return t.update(ctx, StateFailed)
+		state = StateFailed
 	}
-	return t.update(ctx, State(now.State))
+	if err := t.update(ctx, state); err != nil {
+		return err
+	}
+	t.forget(ctx, outdated)
+	return nil
 }
 
 // maxTries is how often workers try to open a session, within about a minute.
@@ -130,13 +138,13 @@ func (t *turn) open(ctx context.Context) (s *host.Session, done func(), err erro
 	var showing sync.WaitGroup
 	showing.Go(func() { t.show(ctx, s) })
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
-	return s, func() {
+	return s, sync.OnceFunc(func() {
 		stop()
 		if err := h.Close(); err != nil {
 			t.worker.opts.Logger.WarnContext(ctx, "the session was not closed well", "session", t.id, "tenant", t.tenant, "error", err)
 		}
 		showing.Wait()
-	}, nil
+	}), nil
 }
 
 // prepare makes the session's workspace, or finds it. The entry says where it is before
@@ -150,10 +158,10 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 	case root == nil:
 		return errors.New("the session has a workspace, and this worker has no place for any")
 	case t.session.Place != "" && t.session.Place != root.ID():
-		return fmt.Errorf("%w: give the workers the same directory for workspaces", workspace.ErrElsewhere)
+		return t.bring(ctx, root)
 	}
 	if t.session.Place == "" {
-		t.session.Place = root.ID()
+		t.session.Place, t.session.Snapshot = root.ID(), &Snapshot{}
 		if err := t.update(ctx, StateRunning); err != nil {
 			return err
 		}
@@ -262,6 +270,7 @@ type sessionLog struct {
 	mu      sync.Mutex
 	settled map[string]bool // commands with a result, and questions with an answer
 	last    event.Seq
+	acted   event.Seq        // of the last tool that began
 	usage   map[string]Usage // by day
 	err     error
 }
@@ -283,6 +292,8 @@ func (l *sessionLog) see(e event.Event) {
 		}
 	case event.Answer:
 		l.settled[answerTo+b.QID] = true
+	case event.ToolUse, event.FilesChanged, event.SubagentEnd:
+		l.acted = max(l.acted, e.Seq)
 	}
 }
 
@@ -294,6 +305,20 @@ func (l *sessionLog) has(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.settled[id]
+}
+
+// newest returns the number of the last event.
+func (l *sessionLog) newest() event.Seq {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// lastAct returns the number of the last event behind which files may have changed.
+func (l *sessionLog) lastAct() event.Seq {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.acted
 }
 
 // used returns what the results in the log used, by day.
@@ -343,10 +368,7 @@ func (l *sessionLog) result(ctx context.Context, id string, r event.Result, s *h
 	return l.append(ctx, id, r)
 }
 
-// append records a result behind the last event.
-func (l *sessionLog) append(ctx context.Context, id string, r event.Result) error {
-	l.mu.Lock()
-	seq := l.last + 1
-	l.mu.Unlock()
-	return l.Append(ctx, event.Event{V: event.Version, Seq: seq, Time: time.Now(), Session: id, Body: r})
+// append records an event behind the last one.
+func (l *sessionLog) append(ctx context.Context, id string, b event.Body) error {
+	return l.Append(ctx, event.Event{V: event.Version, Seq: l.newest() + 1, Time: time.Now(), Session: id, Body: b})
 }

@@ -64,6 +64,14 @@ const (
 // Run takes sessions and runs them until ctx is done. Those that are running then are
 // left to other workers, at once. It returns when all is let go of.
 func (w *Worker) Run(ctx context.Context) {
+	if root := w.opts.Workspaces; root != nil {
+		leave, err := w.opts.Engine.Present(root.ID())
+		if err != nil {
+			w.opts.Logger.WarnContext(ctx, "other machines do not know that the workspaces of this one are here", "error", err)
+		} else {
+			defer leave()
+		}
+	}
 	var work sync.WaitGroup
 	defer work.Wait()
 	work.Go(func() { w.wake(ctx) })
@@ -159,6 +167,7 @@ type turn struct {
 	hold       *holding
 	tenant, id string
 	session    Session
+	cut        bool // a worker died in the middle of a turn
 	log        *sessionLog
 }
 
@@ -206,9 +215,11 @@ func (t *turn) begin(ctx context.Context) error {
 	if t.log != nil {
 		return t.running(ctx)
 	}
-	if _, err := t.entry(ctx); err != nil {
+	before, err := t.entry(ctx)
+	if err != nil {
 		return err
 	}
+	t.cut = before.State == StateRunning
 	journal, err := engine.Journal(ctx, t.tenant, t.id)
 	if err != nil {
 		return err
