@@ -2,12 +2,14 @@ package snapshot
 
 import (
 	"bufio"
+	"bytes"
 	"compress/zlib"
+	"crypto/sha1" // as git's format wants
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
-	"math"
 	"path/filepath"
 )
 
@@ -77,8 +79,12 @@ func (o *objects) skipTree(id ID) error {
 	return nil
 }
 
-// Import adds what [Workspace.Export] wrote. What is missing or damaged is noticed when it
-// is restored.
+// maxObject is the size up to which an object is imported that is no file, such as the
+// list of a directory.
+const maxObject = 64 << 20
+
+// Import adds what [Workspace.Export] wrote, all of it or nothing. What is missing in it is
+// noticed when it is restored.
 func (w *Workspace) Import(from io.Reader) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,22 +92,22 @@ func (w *Workspace) Import(from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if err = w.objects.readPack(bufio.NewReader(from)); err != nil {
+	if err = w.objects.importPack(from, max(w.opts.MaxFileSize, maxObject)); err != nil {
 		err = fmt.Errorf("snapshot store %s: import: %w", w.opts.Dir, err)
 	}
 	return errors.Join(err, end(err == nil))
 }
 
-func (o *objects) readPack(r *bufio.Reader) error {
+// importPack reads a pack, whose objects may have up to so many bytes.
+func (o *objects) importPack(from io.Reader, limit int64) error {
+	t := &trailed{sum: sha1.New()}
+	r := bufio.NewReader(io.TeeReader(from, t))
 	head := make([]byte, 12)
-	if _, err := io.ReadFull(r, head); err != nil {
-		return err
-	}
-	if string(head[:8]) != "PACK\x00\x00\x00\x02" {
-		return errors.New("it is not a pack")
+	if _, err := io.ReadFull(r, head); err != nil || string(head[:8]) != "PACK\x00\x00\x00\x02" {
+		return errors.Join(errors.New("it is not a pack"), err)
 	}
 	for range binary.BigEndian.Uint32(head[8:]) {
-		k, data, err := readObject(r)
+		k, data, err := readObject(r, limit)
 		if err != nil {
 			return err
 		}
@@ -109,27 +115,53 @@ func (o *objects) readPack(r *bufio.Reader) error {
 			return err
 		}
 	}
+	if n, err := io.Copy(io.Discard, r); err != nil || n != sha1.Size || !bytes.Equal(t.sum.Sum(nil), t.tail) {
+		return errors.Join(errDamaged, err)
+	}
 	return nil
 }
 
-// readObject reads the next object of a pack.
-func readObject(r *bufio.Reader) (kind, []byte, error) {
+// trailed sums up what is written, but for a checksum at its end.
+type trailed struct {
+	sum  hash.Hash
+	tail []byte
+}
+
+// Write implements [io.Writer].
+func (t *trailed) Write(p []byte) (int, error) {
+	t.tail = append(t.tail, p...)
+	if n := len(t.tail) - sha1.Size; n > 0 {
+		t.sum.Write(t.tail[:n])
+		t.tail = append(t.tail[:0], t.tail[n:]...)
+	}
+	return len(p), nil
+}
+
+var errDamaged = errors.New("the pack is damaged")
+
+// readObject reads the next object of a pack, which may have up to so many bytes.
+func readObject(r *bufio.Reader, limit int64) (kind, []byte, error) {
 	b, err := r.ReadByte()
 	k, size := kind(b>>4&7), uint64(b&15)
 	for shift := 4; err == nil && b&0x80 != 0 && shift < 64; shift += 7 {
 		b, err = r.ReadByte()
 		size |= uint64(b&0x7f) << shift
 	}
-	if err != nil || size > math.MaxInt32 || k < kindCommit || k > kindBlob {
-		return 0, nil, errors.Join(errors.New("the pack is damaged"), err)
+	switch {
+	case err != nil:
+		return 0, nil, errors.Join(errDamaged, err)
+	case k < kindCommit || k > kindBlob:
+		return 0, nil, fmt.Errorf("%w: it has an object of kind %d", errDamaged, k)
+	case size > uint64(limit):
+		return 0, nil, fmt.Errorf("an object has %d bytes, at most %d are possible", size, limit)
 	}
 	z, err := zlib.NewReader(r)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, errors.Join(errDamaged, err)
 	}
 	data, err := io.ReadAll(io.LimitReader(z, int64(size)+1)) // to its checksum
-	if err == nil && uint64(len(data)) != size {
-		err = errors.New("the pack is damaged")
+	if err != nil || uint64(len(data)) != size {
+		return 0, nil, errors.Join(errDamaged, err)
 	}
-	return k, data, err
+	return k, data, nil
 }

@@ -197,6 +197,6 @@ func (p *pack) read(at int64) ([]byte, error) {
 	if _, err := f.Seek(at, io.SeekStart); err != nil {
 		return nil, err
 	}
-	_, data, err := readObject(bufio.NewReader(f))
+	_, data, err := readObject(bufio.NewReader(f), math.MaxInt32)
 	return data, err
 }

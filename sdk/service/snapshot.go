@@ -14,8 +14,16 @@ import (
 	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
 
-// codeMoved is the code of the warning that a session continues on another machine.
-const codeMoved = "moved"
+// The codes of the warnings that a session continues on another machine, and that it could
+// not, as its files are not saved any more.
+const (
+	codeMoved   = "moved"
+	codeUnsaved = "unsaved"
+)
+
+// saveTerms bounds how long saving may take, in terms of the lease: a turn has its result
+// by then, and others wait for the session.
+const saveTerms = 10
 
 // save takes a snapshot of the session's own workspace at the end of a turn. Without one
 // the session waits for this machine, so that no work is lost silently. The entry is not
@@ -24,21 +32,34 @@ func (t *turn) save(ctx context.Context) (outdated []workspace.Pack) {
 	if t.session.Dir == "" || !t.session.Workspace.Own() {
 		return nil
 	}
+	within, cancel := context.WithTimeout(ctx, saveTerms*t.hold.lease.Term())
+	defer cancel()
+	before := t.session.Snapshot
 	var last *workspace.Saved
-	if s := t.session.Snapshot; s != nil && s.Files != "" {
-		last, outdated = &s.Saved, s.Packs
+	if before != nil && before.Files != "" {
+		last, outdated = &before.Saved, before.Packs
 	}
 	store := t.worker.opts.Engine
-	saved, err := t.worker.opts.Workspaces.Save(ctx, t.tenant, t.id, last, func(ctx context.Context, name string, content io.Reader) error {
+	saved, err := t.worker.opts.Workspaces.Save(within, t.tenant, t.id, last, func(ctx context.Context, name string, content io.Reader) error {
 		return store.PutOutput(ctx, t.tenant, t.id, core.HandlePrefix+name, content)
 	})
 	if err != nil {
-		t.worker.opts.Logger.WarnContext(ctx, "the workspace has no snapshot: other machines cannot continue the session", "session", t.id, "tenant", t.tenant, "error", err)
-		t.session.Snapshot = nil
+		t.unsaved(ctx, before != nil, err)
 		return outdated
 	}
 	t.session.Snapshot = &Snapshot{*saved, t.log.newest()}
 	return slices.DeleteFunc(slices.Clone(outdated), func(p workspace.Pack) bool { return slices.Contains(saved.Packs, p) })
+}
+
+// unsaved says that a session has no snapshot: in its log, too, if it had one.
+func (t *turn) unsaved(ctx context.Context, had bool, why error) {
+	t.session.Snapshot = nil
+	err := why
+	if had {
+		text := fmt.Sprintf("The files of the session could not be saved, so it continues on this machine only: %v", why)
+		err = errors.Join(err, t.log.append(ctx, t.id, event.Warning{Code: codeUnsaved, Message: text}))
+	}
+	t.worker.opts.Logger.WarnContext(ctx, "the workspace has no snapshot: other machines cannot continue the session", "session", t.id, "tenant", t.tenant, "error", err)
 }
 
 // forget removes packs that the entry does not name any more.

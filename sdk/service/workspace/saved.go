@@ -155,18 +155,43 @@ func (r *Root) pack(ctx context.Context, w *snapshot.Workspace, git bool, ids, k
 	return put(ctx, p.Name, f)
 }
 
-// Restore makes a session's own workspace as it was saved, in place of what is there. A
-// repository that is not in it is fetched again.
+// Restore makes a session's own workspace as it was saved, in place of what is there, which
+// stays if that fails. A repository that is not in it is fetched again.
 func (r *Root) Restore(ctx context.Context, tenant, id string, s Spec, from Saved, get Get) (dir string, err error) {
 	home, err := r.home(tenant, id)
 	if err != nil {
 		return "", err
 	}
 	defer r.lock(home)()
-	if err := errors.Join(os.RemoveAll(home), os.MkdirAll(home, 0o700)); err != nil {
-		return "", err
-	}
 	dir = filepath.Join(home, "work")
+	next := home + nextSuffix
+	if err = os.RemoveAll(next); err == nil {
+		err = r.rebuild(ctx, next, s, from, get)
+	}
+	if err == nil {
+		err = writeNote(next, note{Dir: dir, Base: from.Base})
+	}
+	if err == nil {
+		err = os.RemoveAll(home)
+	}
+	if err == nil {
+		err = os.Rename(next, home)
+	}
+	if err != nil {
+		return "", fmt.Errorf("restore the workspace of session %s: %w", id, errors.Join(err, os.RemoveAll(next)))
+	}
+	return dir, nil
+}
+
+// nextSuffix makes the name of a session's home while it is restored. No ID has it.
+const nextSuffix = ".new"
+
+// rebuild makes the home of a session from what was saved.
+func (r *Root) rebuild(ctx context.Context, home string, s Spec, from Saved, get Get) (err error) {
+	dir := filepath.Join(home, "work")
+	if err = os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
 	switch {
 	case from.Git == "" && s.Git != "":
 		err = r.clone(ctx, dir, s)
@@ -183,13 +208,7 @@ func (r *Root) Restore(ctx context.Context, tenant, id string, s Spec, from Save
 	if err == nil {
 		err = r.restore(ctx, files, from, get)
 	}
-	if err == nil {
-		err = writeNote(home, note{Dir: dir, Base: from.Base})
-	}
-	if err != nil {
-		return "", fmt.Errorf("restore the workspace of session %s: %w", id, err)
-	}
-	return dir, nil
+	return err
 }
 
 func (r *Root) restore(ctx context.Context, p part, from Saved, get Get) (err error) {

@@ -259,7 +259,7 @@ func (r *Root) Delete(tenant, id string) error {
 		return err
 	}
 	defer r.lock(home)()
-	return os.RemoveAll(home)
+	return errors.Join(os.RemoveAll(home), os.RemoveAll(home+nextSuffix))
 }
 
 func readNote(home string) (n note, err error) {
