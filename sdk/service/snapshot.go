@@ -21,9 +21,8 @@ const (
 	codeUnsaved = "unsaved"
 )
 
-// saveTerms bounds how long saving may take, in terms of the lease: a turn has its result
-// by then, and others wait for the session.
-const saveTerms = 10
+// saveWithin is the default of [WorkerOptions].SaveWithin.
+const saveWithin = 5 * time.Minute
 
 // save takes a snapshot of the session's own workspace at the end of a turn. Without one
 // the session waits for this machine, so that no work is lost silently. The entry is not
@@ -32,7 +31,7 @@ func (t *turn) save(ctx context.Context) (outdated []workspace.Pack) {
 	if t.session.Dir == "" || !t.session.Workspace.Own() {
 		return nil
 	}
-	within, cancel := context.WithTimeout(ctx, saveTerms*t.hold.lease.Term())
+	within, cancel := context.WithTimeout(ctx, t.worker.opts.SaveWithin)
 	defer cancel()
 	before := t.session.Snapshot
 	var last *workspace.Saved

@@ -3,7 +3,6 @@
 package service_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,23 +12,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/sdk/service"
-	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
-
-// own creates a session with a workspace that is not shared.
-func own(t *testing.T, e service.Engine, id string) {
-	t.Helper()
-	verdict, err := json.Marshal(core.Allow)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = e.Create(t.Context(), service.Session{
-		Tenant: tenant, ID: id, Spec: verdict, State: service.StateQueued, Workspace: workspace.Spec{Directory: workspace.New},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // machine starts a worker with a work directory that it shares with nobody.
 func (f *fleet) machine(t *testing.T, name string) (p process, dir string) {
@@ -125,5 +108,38 @@ func TestSnapshotMoves(t *testing.T) {
 	}
 	if _, err := f.db.Store(tenant, "s").Open(t.Context(), core.HandlePrefix+done.Snapshot.Packs[0].Name); err == nil {
 		t.Error("the deleted session still has a pack")
+	}
+}
+
+// TestSnapshotAtShutdown: a worker that ends in the middle of a turn saves the files as they
+// are then, so that another machine loses nothing.
+func TestSnapshotAtShutdown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs processes")
+	}
+	f := newFleet(t, 1)
+	own(t, f.db, "s")
+	first, _ := f.machine(t, "first")
+	hang := f.job.Effects + ".hang"
+	if err := os.WriteFile(hang, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	send(t, f.db, "s", rounds("in", 1))
+	f.await(t, 1)
+	first.end(t)
+	if err := os.Remove(hang); err != nil {
+		t.Fatal(err)
+	}
+	left, err := f.db.Get(t.Context(), tenant, "s")
+	if err != nil || left.Snapshot == nil || left.Snapshot.Files == "" {
+		t.Fatalf("the snapshot of a turn that is not finished: %+v, %v", left.Snapshot, err)
+	}
+	_, dir := f.machine(t, "second")
+	log := results(t, f.db, "s", "in")
+	if got := moves(log); len(got) != 1 || strings.Contains(got[0], "is lost") {
+		t.Errorf("warnings %q", got)
+	}
+	if got := files(t, dir, "s"); !slices.Contains(got, "c0") {
+		t.Errorf("the second machine has %v", got)
 	}
 }

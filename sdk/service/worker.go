@@ -31,6 +31,9 @@ type WorkerOptions struct {
 	// AnswerWithin is how long a session waits for the answers to its questions. Then they
 	// are denied, and it continues. 0 = 24 hours.
 	AnswerWithin time.Duration
+	// SaveWithin is how long saving a session's workspace may take at the end of a turn. If
+	// it takes longer, only this machine can continue the session. 0 = 5 minutes.
+	SaveWithin time.Duration
 	// Quotas bound tenants: a schedule that is due waits until they allow its session.
 	Quotas *Quotas
 	// PrivateWebhooks lets webhooks reach this machine and private networks, also by http.
@@ -51,6 +54,9 @@ func NewWorker(o WorkerOptions) (*Worker, error) {
 	o.Places = max(1, o.Places)
 	if o.AnswerWithin <= 0 {
 		o.AnswerWithin = answerWithin
+	}
+	if o.SaveWithin <= 0 {
+		o.SaveWithin = saveWithin
 	}
 	return &Worker{o}, nil
 }
