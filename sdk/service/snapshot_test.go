@@ -91,7 +91,7 @@ func TestSaveFails(t *testing.T) {
 		t.Errorf("hung: %+v", s)
 	}
 	e.broken.Store(false)
-	if s := turn("four", 0); s == nil || len(s.Packs) != 1 {
+	if s := turn("four", 0); s == nil || s.Files == "" {
 		t.Errorf("saved again: %+v", s)
 	}
 	after := ""
