@@ -55,7 +55,7 @@ func (t *turn) carryOut(ctx context.Context, c Command, behind []Command) error 
 	case cancelled && c.Type == typeInput && now.State == core.StateIdle: // it does not begin
 		err = t.log.result(ctx, t.id, event.Result{Run: c.ID, Outcome: string(core.StopCancelled)}, s)
 	default:
-		err = t.process(ctx, s, c)
+		err = t.process(ctx, s, c, behind)
 		now = s.Now()
 	}
 	done()
@@ -64,6 +64,9 @@ func (t *turn) carryOut(ctx context.Context, c Command, behind []Command) error 
 		return err
 	}
 	outdated := t.save(ctx)
+	if err := t.log.Journal.Sync(ctx); err != nil {
+		return err
+	}
 	if t.session.Questions = now.Questions; len(now.Questions) > 0 {
 		t.session.Deadline = time.Now().UTC().Add(t.worker.opts.AnswerWithin)
 	}
@@ -186,12 +189,12 @@ func (t *turn) show(ctx context.Context, s *host.Session) {
 }
 
 // process runs a command until its result is in the log.
-func (t *turn) process(ctx context.Context, s *host.Session, c Command) error {
+func (t *turn) process(ctx context.Context, s *host.Session, c Command, behind []Command) error {
 	run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	var following sync.WaitGroup
 	defer following.Wait()
-	following.Go(func() { t.follow(run, c.Number, cancel) })
+	following.Go(func() { t.follow(run, c.Number, behind, cancel) })
 	out, err := s.Run(run, t.hostCommand(s, c))
 	cancel(nil)
 	switch {
@@ -223,17 +226,12 @@ func (t *turn) hostCommand(s *host.Session, c Command) host.Command {
 	return h
 }
 
-// follow cancels a run when a cancel was sent behind its command.
-func (t *turn) follow(ctx context.Context, number uint64, cancel context.CancelCauseFunc) {
+// follow cancels a run when a cancel is behind its command, or is sent.
+func (t *turn) follow(ctx context.Context, number uint64, behind []Command, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(t.hold.lease.Term() / 4) // what was sent may be missed
 	defer tick.Stop()
 	for {
-		list, err := t.worker.opts.Engine.Commands(ctx, t.tenant, t.id)
-		if err != nil && ctx.Err() == nil {
-			t.worker.opts.Logger.WarnContext(ctx, "commands cannot be read", "session", t.id, "tenant", t.tenant, "error", err)
-		}
-		list = slices.DeleteFunc(list, func(c Command) bool { return c.Number <= number })
-		if reason, found := cancelIn(list); found {
+		if reason, found := cancelIn(behind); found {
 			cancel(errors.New(reason))
 			return
 		}
@@ -241,8 +239,14 @@ func (t *turn) follow(ctx context.Context, number uint64, cancel context.CancelC
 		case <-ctx.Done():
 			return
 		case <-t.hold.lease.Sent():
+			t.heard.Store(true)
 		case <-tick.C:
 		}
+		list, err := t.worker.opts.Engine.Commands(ctx, t.tenant, t.id)
+		if err != nil && ctx.Err() == nil {
+			t.worker.opts.Logger.WarnContext(ctx, "commands cannot be read", "session", t.id, "tenant", t.tenant, "error", err)
+		}
+		behind = slices.DeleteFunc(list, func(c Command) bool { return c.Number <= number })
 	}
 }
 
@@ -345,6 +349,10 @@ func (l *sessionLog) Append(ctx context.Context, e event.Event) error {
 	l.err = err
 	return err
 }
+
+// Sync implements [core.Journal]. What was appended is stored; the worker syncs the log
+// before the entry says that the session is not running.
+func (l *sessionLog) Sync(context.Context) error { return nil }
 
 // Replay implements [core.Journal].
 func (l *sessionLog) Replay(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error] {

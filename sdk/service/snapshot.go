@@ -78,7 +78,8 @@ func (t *turn) leave(ctx context.Context, why error) {
 	}
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), *t.hold.until.Load())
 	defer cancel()
-	if outdated := t.save(ctx); t.update(ctx, StateQueued) == nil {
+	outdated := t.save(ctx)
+	if errors.Join(t.log.Journal.Sync(ctx), t.update(ctx, StateQueued)) == nil {
 		t.forget(ctx, outdated)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
@@ -175,6 +176,7 @@ type turn struct {
 	session    Session
 	cut        bool // a worker died in the middle of a turn
 	log        *sessionLog
+	heard      atomic.Bool // commands were sent during the last one
 }
 
 // run carries out the session's commands until there are no more.
@@ -192,6 +194,19 @@ func (t *turn) run(ctx context.Context) error {
 		if err := engine.Remove(ctx, t.tenant, t.id, c.Number); err != nil {
 			return err
 		}
+		if len(commands) == 1 && !t.sent() { // if it was missed, the end of the lease finds it
+			return nil
+		}
+	}
+}
+
+// sent reports whether commands were sent since they were last read.
+func (t *turn) sent() bool {
+	select {
+	case <-t.hold.lease.Sent():
+		return true
+	default:
+		return t.heard.Swap(false)
 	}
 }
 
@@ -221,11 +236,11 @@ func (t *turn) begin(ctx context.Context) error {
 	if t.log != nil {
 		return t.running(ctx)
 	}
-	before, err := t.entry(ctx)
-	if err != nil {
+	var err error
+	if t.session, err = t.entry(ctx); err != nil {
 		return err
 	}
-	t.cut = before.State == StateRunning
+	t.cut = t.session.State == StateRunning
 	journal, err := engine.Journal(ctx, t.tenant, t.id)
 	if err != nil {
 		return err
@@ -234,10 +249,10 @@ func (t *turn) begin(ctx context.Context) error {
 	// From now on only who takes over next changes the entry, but for a last change of
 	// the former owner, who may just be writing it.
 	for {
-		if t.session, err = t.entry(ctx); err != nil {
+		if err = t.running(ctx); !errors.Is(err, core.ErrFenced) || ctx.Err() != nil {
 			return err
 		}
-		if err = t.running(ctx); !errors.Is(err, core.ErrFenced) || ctx.Err() != nil {
+		if t.session, err = t.entry(ctx); err != nil {
 			return err
 		}
 	}
