@@ -3,7 +3,6 @@ package snapshot
 import (
 	"bufio"
 	"bytes"
-	"compress/zlib"
 	"crypto/sha1" // as git's format wants
 	"encoding/binary"
 	"errors"
@@ -198,21 +197,6 @@ func (p *pack) read(at int64) ([]byte, error) {
 	if _, err := f.Seek(at, io.SeekStart); err != nil {
 		return nil, err
 	}
-	r := bufio.NewReader(f)
-	b, err := r.ReadByte()
-	size := uint64(b & 15)
-	for shift := 4; err == nil && b&0x80 != 0; shift += 7 {
-		b, err = r.ReadByte()
-		size |= uint64(b&0x7f) << shift
-	}
-	if err != nil || size > math.MaxInt32 {
-		return nil, errors.Join(errors.New("the pack is damaged"), err)
-	}
-	z, err := zlib.NewReader(r)
-	if err != nil {
-		return nil, err
-	}
-	data := make([]byte, size)
-	_, err = io.ReadFull(z, data)
+	_, data, err := readObject(bufio.NewReader(f), math.MaxInt32)
 	return data, err
 }

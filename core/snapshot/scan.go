@@ -290,7 +290,7 @@ func (s *scan) list(f *os.File, n *node, path string, levels []gitignore.Level) 
 	kids := make([]*node, 0, len(entries))
 	for _, e := range entries {
 		at := path + e.Name()
-		ignored := n.ignored || gitignore.Ignored(levels, at, e.IsDir())
+		ignored := !s.opts.Plain && (n.ignored || gitignore.Ignored(levels, at, e.IsDir()))
 		if e.Name() == ".git" || strings.HasPrefix(e.Name(), restorePrefix) || s.opts.skip[at] || ignored && !s.forced[at] {
 			continue
 		}

@@ -25,6 +25,8 @@ type Options struct {
 	// NoIndex keeps no index between processes, as of a directory that shares the
 	// store of another one.
 	NoIndex bool
+	// Plain leaves out nothing that git ignores.
+	Plain bool
 
 	MaxFiles    int   // in the workspace; 0 = 200,000
 	MaxBytes    int64 // of files read for one snapshot; 0 = 1 GiB
@@ -124,8 +126,10 @@ func Open(opts Options) (*Workspace, error) {
 	}
 	set(&opts.MaxBytes, 1<<30)
 	set(&opts.MaxFileSize, 10<<20)
-	levels, git := outerLevels(&opts)
-	opts.levels = levels
+	var git gitIndex
+	if !opts.Plain {
+		opts.levels, git = outerLevels(&opts)
+	}
 	opts.skip = skipped(&opts)
 	files, err := os.OpenRoot(opts.Root)
 	if err != nil {

@@ -55,20 +55,31 @@ func (t *turn) carryOut(ctx context.Context, c Command, behind []Command) error 
 	case cancelled && c.Type == typeInput && now.State == core.StateIdle: // it does not begin
 		err = t.log.result(ctx, t.id, event.Result{Run: c.ID, Outcome: string(core.StopCancelled)}, s)
 	default:
-		err = t.process(ctx, s, c)
+		err = t.process(ctx, s, c, behind)
 		now = s.Now()
 	}
+	done()
 	if err != nil {
+		t.leave(ctx, err)
+		return err
+	}
+	outdated := t.save(ctx)
+	if err := t.log.Journal.Sync(ctx); err != nil {
 		return err
 	}
 	if t.session.Questions = now.Questions; len(now.Questions) > 0 {
 		t.session.Deadline = time.Now().UTC().Add(t.worker.opts.AnswerWithin)
 	}
 	t.session.Usage = t.log.used()
+	state := State(now.State)
 	if now.State == core.StateClosed {
-		return t.update(ctx, StateFailed)
+		state = StateFailed
 	}
-	return t.update(ctx, State(now.State))
+	if err := t.update(ctx, state); err != nil {
+		return err
+	}
+	t.forget(ctx, outdated)
+	return nil
 }
 
 // maxTries is how often workers try to open a session, within about a minute.
@@ -130,13 +141,13 @@ func (t *turn) open(ctx context.Context) (s *host.Session, done func(), err erro
 	var showing sync.WaitGroup
 	showing.Go(func() { t.show(ctx, s) })
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
-	return s, func() {
+	return s, sync.OnceFunc(func() {
 		stop()
 		if err := h.Close(); err != nil {
 			t.worker.opts.Logger.WarnContext(ctx, "the session was not closed well", "session", t.id, "tenant", t.tenant, "error", err)
 		}
 		showing.Wait()
-	}, nil
+	}), nil
 }
 
 // prepare makes the session's workspace, or finds it. The entry says where it is before
@@ -150,10 +161,10 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 	case root == nil:
 		return errors.New("the session has a workspace, and this worker has no place for any")
 	case t.session.Place != "" && t.session.Place != root.ID():
-		return fmt.Errorf("%w: give the workers the same directory for workspaces", workspace.ErrElsewhere)
+		return t.bring(ctx, root)
 	}
 	if t.session.Place == "" {
-		t.session.Place = root.ID()
+		t.session.Place, t.session.Snapshot = root.ID(), &Snapshot{}
 		if err := t.update(ctx, StateRunning); err != nil {
 			return err
 		}
@@ -178,12 +189,12 @@ func (t *turn) show(ctx context.Context, s *host.Session) {
 }
 
 // process runs a command until its result is in the log.
-func (t *turn) process(ctx context.Context, s *host.Session, c Command) error {
+func (t *turn) process(ctx context.Context, s *host.Session, c Command, behind []Command) error {
 	run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	var following sync.WaitGroup
 	defer following.Wait()
-	following.Go(func() { t.follow(run, c.Number, cancel) })
+	following.Go(func() { t.follow(run, c.Number, behind, cancel) })
 	out, err := s.Run(run, t.hostCommand(s, c))
 	cancel(nil)
 	switch {
@@ -215,17 +226,12 @@ func (t *turn) hostCommand(s *host.Session, c Command) host.Command {
 	return h
 }
 
-// follow cancels a run when a cancel was sent behind its command.
-func (t *turn) follow(ctx context.Context, number uint64, cancel context.CancelCauseFunc) {
+// follow cancels a run when a cancel is behind its command, or is sent.
+func (t *turn) follow(ctx context.Context, number uint64, behind []Command, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(t.hold.lease.Term() / 4) // what was sent may be missed
 	defer tick.Stop()
 	for {
-		list, err := t.worker.opts.Engine.Commands(ctx, t.tenant, t.id)
-		if err != nil && ctx.Err() == nil {
-			t.worker.opts.Logger.WarnContext(ctx, "commands cannot be read", "session", t.id, "tenant", t.tenant, "error", err)
-		}
-		list = slices.DeleteFunc(list, func(c Command) bool { return c.Number <= number })
-		if reason, found := cancelIn(list); found {
+		if reason, found := cancelIn(behind); found {
 			cancel(errors.New(reason))
 			return
 		}
@@ -233,8 +239,14 @@ func (t *turn) follow(ctx context.Context, number uint64, cancel context.CancelC
 		case <-ctx.Done():
 			return
 		case <-t.hold.lease.Sent():
+			t.heard.Store(true)
 		case <-tick.C:
 		}
+		list, err := t.worker.opts.Engine.Commands(ctx, t.tenant, t.id)
+		if err != nil && ctx.Err() == nil {
+			t.worker.opts.Logger.WarnContext(ctx, "commands cannot be read", "session", t.id, "tenant", t.tenant, "error", err)
+		}
+		behind = slices.DeleteFunc(list, func(c Command) bool { return c.Number <= number })
 	}
 }
 
@@ -262,6 +274,7 @@ type sessionLog struct {
 	mu      sync.Mutex
 	settled map[string]bool // commands with a result, and questions with an answer
 	last    event.Seq
+	acted   event.Seq        // of the last tool that began
 	usage   map[string]Usage // by day
 	err     error
 }
@@ -283,6 +296,8 @@ func (l *sessionLog) see(e event.Event) {
 		}
 	case event.Answer:
 		l.settled[answerTo+b.QID] = true
+	case event.ToolUse, event.FilesChanged, event.SubagentEnd:
+		l.acted = max(l.acted, e.Seq)
 	}
 }
 
@@ -294,6 +309,20 @@ func (l *sessionLog) has(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.settled[id]
+}
+
+// newest returns the number of the last event.
+func (l *sessionLog) newest() event.Seq {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// lastAct returns the number of the last event behind which files may have changed.
+func (l *sessionLog) lastAct() event.Seq {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.acted
 }
 
 // used returns what the results in the log used, by day.
@@ -321,6 +350,10 @@ func (l *sessionLog) Append(ctx context.Context, e event.Event) error {
 	return err
 }
 
+// Sync implements [core.Journal]. What was appended is stored; the worker syncs the log
+// before the entry says that the session is not running.
+func (l *sessionLog) Sync(context.Context) error { return nil }
+
 // Replay implements [core.Journal].
 func (l *sessionLog) Replay(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
@@ -343,10 +376,7 @@ func (l *sessionLog) result(ctx context.Context, id string, r event.Result, s *h
 	return l.append(ctx, id, r)
 }
 
-// append records a result behind the last event.
-func (l *sessionLog) append(ctx context.Context, id string, r event.Result) error {
-	l.mu.Lock()
-	seq := l.last + 1
-	l.mu.Unlock()
-	return l.Append(ctx, event.Event{V: event.Version, Seq: seq, Time: time.Now(), Session: id, Body: r})
+// append records an event behind the last one.
+func (l *sessionLog) append(ctx context.Context, id string, b event.Body) error {
+	return l.Append(ctx, event.Event{V: event.Version, Seq: l.newest() + 1, Time: time.Now(), Session: id, Body: b})
 }

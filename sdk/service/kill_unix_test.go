@@ -6,7 +6,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -27,7 +29,10 @@ import (
 )
 
 // process is this test binary as a server or a worker.
-type process struct{ *exec.Cmd }
+type process struct {
+	*exec.Cmd
+	in io.Closer // ends it
+}
 
 func start(t *testing.T, env string, config any) process {
 	t.Helper()
@@ -56,7 +61,7 @@ func start(t *testing.T, env string, config any) process {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
 		t.Fatalf("the process says %q, %v", line, err)
 	}
-	return process{c}
+	return process{c, in}
 }
 
 func (p process) signal(t *testing.T, s os.Signal) {
@@ -66,6 +71,14 @@ func (p process) signal(t *testing.T, s os.Signal) {
 	}
 	if s == os.Kill {
 		_ = p.Wait()
+	}
+}
+
+// end ends the process in an orderly way.
+func (p process) end(t *testing.T) {
+	t.Helper()
+	if err := errors.Join(p.in.Close(), p.Wait()); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -111,6 +124,9 @@ func (f *fleet) effects(t *testing.T) []string {
 	data, err := os.ReadFile(f.job.Effects)
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
+	}
+	if len(data) == 0 {
+		return nil
 	}
 	return strings.Split(string(bytes.TrimSpace(data)), "\n")
 }

@@ -35,6 +35,9 @@ type Session struct {
 	// Workspace says where the session works, Place names the [workspace.Root] that has it.
 	Workspace workspace.Spec `json:"workspace,omitzero"`
 	Place     string         `json:"place,omitempty"`
+	// Snapshot is that of the workspace at the end of the last turn, if the session has one
+	// for itself; without Files before the first one. Nil: only Place can continue.
+	Snapshot *Snapshot `json:"snapshot,omitempty"`
 	// Dir is the directory of the workspace, for the [Opener]; empty without.
 	Dir string `json:"-"`
 
@@ -51,6 +54,12 @@ type Session struct {
 	Usage map[string]Usage `json:"usage,omitempty"`
 
 	Revision uint64 `json:"-"` // of this entry
+}
+
+// Snapshot is the state of a workspace, from which another machine continues.
+type Snapshot struct {
+	workspace.Saved
+	After event.Seq `json:"after"` // the last event that was in the log then
 }
 
 // Usage is what inputs used, with those of subagents.
@@ -126,6 +135,8 @@ type Engine interface {
 	Store(tenant, id string) core.ContextStore
 	// PutOutput adds an output with a handle that it got elsewhere.
 	PutOutput(ctx context.Context, tenant, id, handle string, content io.Reader) error
+	// RemoveOutput removes an output that was added by PutOutput, if it is there.
+	RemoveOutput(ctx context.Context, tenant, id, handle string) error
 	// Watch yields the records behind a cursor, past and future, until ctx is done, with
 	// the deltas of [Engine.Show] in between. Cursor 0 is the beginning.
 	Watch(ctx context.Context, tenant, id string, cursor uint64) iter.Seq2[Record, error]
@@ -143,6 +154,10 @@ type Engine interface {
 	Take(ctx context.Context) (Lease, error)
 	// TakeWebhook does so for webhooks, whose notices are kept as commands: see [IsWebhook].
 	TakeWebhook(ctx context.Context) (Lease, error)
+	// Present says that this process has the workspaces of a place, until leave is called.
+	Present(place string) (leave func(), err error)
+	// IsPresent reports whether a process has the workspaces of a place.
+	IsPresent(ctx context.Context, place string) (bool, error)
 	// Wake gives sessions that have commands to workers, also when the process that was to
 	// do so died. Workers call it now and then.
 	Wake(ctx context.Context) error

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/seed-009c0928/agent/sdk/host"
 	"github.com/seed-009c0928/agent/sdk/service"
 	"github.com/seed-009c0928/agent/sdk/service/jetstream"
+	"github.com/seed-009c0928/agent/sdk/service/workspace"
 )
 
 const tenant = "acme"
@@ -28,6 +30,7 @@ const tenant = "acme"
 // job is what a worker process does.
 type job struct {
 	URL, Dir, Effects string
+	Work              string // the directory of workspaces; empty = none
 	Places            int
 	Lease             time.Duration
 }
@@ -47,8 +50,14 @@ func workProcess(text string) error {
 	if err != nil {
 		return err
 	}
+	var root *workspace.Root
+	if j.Work != "" {
+		if root, err = workspace.Open(workspace.Options{Dir: j.Work}); err != nil {
+			return err
+		}
+	}
 	w, err := service.NewWorker(service.WorkerOptions{
-		Engine: db, Places: j.Places, Open: opener(j.Dir, j.Effects), Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+		Engine: db, Places: j.Places, Workspaces: root, Open: opener(j.Dir, j.Effects), Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	if err != nil {
 		return err
@@ -80,7 +89,7 @@ func opener(dir, effects string) service.Opener {
 		if err := json.Unmarshal(s.Spec, &verdict); err != nil {
 			return host.Opened{}, err
 		}
-		a, err := agent.Open(ctx, agent.Options{Dir: dir, Policy: coretest.FixedPolicy(verdict), Tools: []core.Tool{effectTool(effects)}, NoBuiltins: true})
+		a, err := agent.Open(ctx, agent.Options{Dir: dir, Policy: coretest.FixedPolicy(verdict), Tools: []core.Tool{effectTool(effects, s.Dir)}, NoBuiltins: true})
 		if err != nil {
 			return host.Opened{}, err
 		}
@@ -90,19 +99,28 @@ func opener(dir, effects string) service.Opener {
 	}
 }
 
-// effectTool changes something outside the session: a line in a file.
-func effectTool(file string) core.Tool {
+// effectTool changes something outside the session: a line in a file, and in the workspace:
+// a file named like the call. It hangs while the file with the suffix .hang is there.
+func effectTool(file, dir string) core.Tool {
 	return core.NewTool(core.ToolDefinition{Name: "effect", Description: "changes something", Scopes: []core.Scope{core.ScopeWrite}},
 		func(context.Context, *core.Call, struct{}) ([]core.Access, error) {
 			return []core.Access{{Scope: core.ScopeWrite, Resource: file}}, nil
 		},
-		func(_ context.Context, c *core.Call, _ struct{}) (core.Result, error) {
+		func(ctx context.Context, c *core.Call, _ struct{}) (core.Result, error) {
+			if dir != "" {
+				if err := os.WriteFile(filepath.Join(dir, c.ID), []byte(c.ID), 0o600); err != nil {
+					return core.Result{}, err
+				}
+			}
 			f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 			if err != nil {
 				return core.Result{}, err
 			}
 			defer f.Close()
 			_, err = fmt.Fprintf(f, "%s %s\n", c.Session.ID, c.ID)
+			if _, hangs := os.Stat(file + ".hang"); hangs == nil {
+				<-ctx.Done()
+			}
 			return core.TextResult("done"), err
 		})
 }

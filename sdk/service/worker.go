@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
@@ -31,6 +32,9 @@ type WorkerOptions struct {
 	// AnswerWithin is how long a session waits for the answers to its questions. Then they
 	// are denied, and it continues. 0 = 24 hours.
 	AnswerWithin time.Duration
+	// SaveWithin is how long saving a session's workspace may take at the end of a turn. If
+	// it takes longer, only this machine can continue the session. 0 = 5 minutes.
+	SaveWithin time.Duration
 	// Quotas bound tenants: a schedule that is due waits until they allow its session.
 	Quotas *Quotas
 	// PrivateWebhooks lets webhooks reach this machine and private networks, also by http.
@@ -52,6 +56,9 @@ func NewWorker(o WorkerOptions) (*Worker, error) {
 	if o.AnswerWithin <= 0 {
 		o.AnswerWithin = answerWithin
 	}
+	if o.SaveWithin <= 0 {
+		o.SaveWithin = saveWithin
+	}
 	return &Worker{o}, nil
 }
 
@@ -64,6 +71,14 @@ const (
 // Run takes sessions and runs them until ctx is done. Those that are running then are
 // left to other workers, at once. It returns when all is let go of.
 func (w *Worker) Run(ctx context.Context) {
+	if root := w.opts.Workspaces; root != nil {
+		leave, err := w.opts.Engine.Present(root.ID())
+		if err != nil {
+			w.opts.Logger.WarnContext(ctx, "other machines do not know that the workspaces of this one are here", "error", err)
+		} else {
+			defer leave()
+		}
+	}
 	var work sync.WaitGroup
 	defer work.Wait()
 	work.Go(func() { w.wake(ctx) })
@@ -159,7 +174,9 @@ type turn struct {
 	hold       *holding
 	tenant, id string
 	session    Session
+	cut        bool // a worker died in the middle of a turn
 	log        *sessionLog
+	heard      atomic.Bool // commands were sent during the last one
 }
 
 // run carries out the session's commands until there are no more.
@@ -177,6 +194,19 @@ func (t *turn) run(ctx context.Context) error {
 		if err := engine.Remove(ctx, t.tenant, t.id, c.Number); err != nil {
 			return err
 		}
+		if len(commands) == 1 && !t.sent() { // if it was missed, the end of the lease finds it
+			return nil
+		}
+	}
+}
+
+// sent reports whether commands were sent since they were last read.
+func (t *turn) sent() bool {
+	select {
+	case <-t.hold.lease.Sent():
+		return true
+	default:
+		return t.heard.Swap(false)
 	}
 }
 
@@ -206,9 +236,11 @@ func (t *turn) begin(ctx context.Context) error {
 	if t.log != nil {
 		return t.running(ctx)
 	}
-	if _, err := t.entry(ctx); err != nil {
+	var err error
+	if t.session, err = t.entry(ctx); err != nil {
 		return err
 	}
+	t.cut = t.session.State == StateRunning
 	journal, err := engine.Journal(ctx, t.tenant, t.id)
 	if err != nil {
 		return err
@@ -217,10 +249,10 @@ func (t *turn) begin(ctx context.Context) error {
 	// From now on only who takes over next changes the entry, but for a last change of
 	// the former owner, who may just be writing it.
 	for {
-		if t.session, err = t.entry(ctx); err != nil {
+		if err = t.running(ctx); !errors.Is(err, core.ErrFenced) || ctx.Err() != nil {
 			return err
 		}
-		if err = t.running(ctx); !errors.Is(err, core.ErrFenced) || ctx.Err() != nil {
+		if t.session, err = t.entry(ctx); err != nil {
 			return err
 		}
 	}

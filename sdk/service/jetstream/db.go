@@ -18,7 +18,7 @@ import (
 // Options are the settings of a [DB]. All that share the sessions need the same.
 type Options struct {
 	Name     string // of the stream and the object store, and the first token of subjects; empty = "agent"
-	Replicas int    // servers that have each record, an odd number; 0 = as it is, at first 1
+	Replicas int    // servers that have each record, an odd number; 0 = as it is, at first 1. Another number than it is is an error
 	TempDir  string // for outputs while they are written and read; empty = os.TempDir()
 	// Lease is how long a worker that fell silent keeps a session; 0 = 30 s.
 	Lease time.Duration
@@ -28,6 +28,7 @@ type Options struct {
 // connection.
 type DB struct {
 	opts    Options
+	copies  int // replicas of new streams
 	nc      *nats.Conn
 	js      jetstream.JetStream
 	stream  jetstream.Stream
@@ -53,7 +54,7 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{opts: o, nc: nc, js: js}
+	d := &DB{opts: o, copies: o.Replicas, nc: nc, js: js}
 	d.stream, err = d.openStream(ctx, jetstream.StreamConfig{
 		Name: o.Name + "-sessions", Subjects: []string{o.Name + ".*.session.>"},
 		DenyDelete: true, // of single records: a session is deleted whole
@@ -61,6 +62,7 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.copies = d.stream.CachedInfo().Config.Replicas
 	if err := d.openBuckets(ctx); err != nil {
 		return nil, err
 	}
@@ -69,54 +71,80 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*DB, error) {
 
 // openBuckets opens the object store and the buckets, which are streams with a prefix.
 func (d *DB) openBuckets(ctx context.Context) error {
-	name := d.opts.Name + "-objects"
-	n, err := d.replicas(ctx, "OBJ_"+name)
-	if err == nil {
-		d.objects, err = d.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: name, Storage: jetstream.FileStorage, Replicas: n})
-	}
+	objects := jetstream.ObjectStoreConfig{Bucket: d.opts.Name + "-objects", Storage: jetstream.FileStorage}
+	err := d.open(ctx, "OBJ_"+objects.Bucket, func(n int, create bool) (err error) {
+		if objects.Replicas = n; create {
+			d.objects, err = d.js.CreateObjectStore(ctx, objects)
+		} else {
+			d.objects, err = d.js.UpdateObjectStore(ctx, objects)
+		}
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("object store %s: %w", name, err)
+		return err
 	}
 	for name, bucket := range map[string]*jetstream.KeyValue{"-heads": &d.heads, "-index": &d.index, "-values": &d.values} {
-		name = d.opts.Name + name
-		n, err := d.replicas(ctx, "KV_"+name)
-		if err == nil {
-			*bucket, err = d.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: name, Storage: jetstream.FileStorage, Replicas: n})
-		}
+		c := jetstream.KeyValueConfig{Bucket: d.opts.Name + name, Storage: jetstream.FileStorage}
+		err := d.open(ctx, "KV_"+c.Bucket, func(n int, create bool) (err error) {
+			if c.Replicas = n; create {
+				*bucket, err = d.js.CreateKeyValue(ctx, c)
+			} else {
+				*bucket, err = d.js.UpdateKeyValue(ctx, c)
+			}
+			return err
+		})
 		if err != nil {
-			return fmt.Errorf("bucket %s: %w", name, err)
+			return err
 		}
 	}
 	return nil
 }
 
-// replicas returns how many servers are to have each record of a stream: unless told,
-// that is not changed.
-func (d *DB) replicas(ctx context.Context, stream string) (int, error) {
-	if d.opts.Replicas > 0 {
-		return d.opts.Replicas, nil
+func (d *DB) openStream(ctx context.Context, c jetstream.StreamConfig) (s jetstream.Stream, err error) {
+	c.Storage = jetstream.FileStorage
+	err = d.open(ctx, c.Name, func(n int, create bool) (err error) {
+		if c.Replicas = n; create {
+			s, err = d.js.CreateStream(ctx, c)
+		} else {
+			s, err = d.js.UpdateStream(ctx, c)
+		}
+		return err
+	})
+	return s, err
+}
+
+// open creates or updates a stream with a number of replicas: that which it has, or else
+// that of the first stream. What another process sets up at the same time is not changed.
+func (d *DB) open(ctx context.Context, stream string, set func(replicas int, create bool) error) error {
+	for {
+		n, err := d.replicas(ctx, stream)
+		if err == nil {
+			err = set(cmp.Or(n, d.copies, 1), n == 0)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case n == 0 && (errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || errors.Is(err, jetstream.ErrBucketExists)) && ctx.Err() == nil:
+			continue
+		}
+		return fmt.Errorf("stream %s: %w", stream, err)
 	}
+}
+
+// replicas returns how many servers have each record of a stream, 0 if it is not there.
+func (d *DB) replicas(ctx context.Context, stream string) (int, error) {
 	s, err := d.js.Stream(ctx, stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return 1, nil
+		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	return s.CachedInfo().Config.Replicas, nil
-}
-
-func (d *DB) openStream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
-	n, err := d.replicas(ctx, c.Name)
-	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", c.Name, err)
+	n, want := s.CachedInfo().Config.Replicas, d.opts.Replicas
+	if want > 0 && want != n {
+		return 0, fmt.Errorf("it has %d replicas, which whoever came first has set, not %d: leave replicas out, or change it first: nats stream edit %s --replicas %d", n, want, stream, want)
 	}
-	c.Storage, c.Replicas = jetstream.FileStorage, n
-	s, err := d.js.CreateOrUpdateStream(ctx, c)
-	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", c.Name, err)
-	}
-	return s, nil
+	return n, nil
 }
 
 // session identifies a session of a tenant. The id of a subagent is a path.

@@ -51,6 +51,7 @@ type sessionLog struct {
 	hash   []byte // of that record
 	fenced bool
 	synced uint64 // the newest record that is in the bucket of heads
+	first  uint64 // the record of this take-over, if there were none before it
 }
 
 var _ core.Journal = (*sessionLog)(nil)
@@ -77,6 +78,9 @@ func (d *DB) Journal(ctx context.Context, tenant, id string) (core.Journal, erro
 		if err == nil {
 			j.last, j.hash, j.fenced = newest.seq, newest.hash, false
 			err = j.publish(ctx, nil, nats.Header{headerOwner: {j.writer}})
+		}
+		if err == nil && newest.seq == 0 {
+			j.first = j.last
 		}
 		switch {
 		case err == nil:
@@ -251,8 +255,11 @@ func (j *sessionLog) noted(ctx context.Context) (uint64, error) {
 func (j *sessionLog) Replay(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		j.mu.Lock()
-		until := j.last
+		until, empty := j.last, j.last == j.first
 		j.mu.Unlock()
+		if empty {
+			return
+		}
 		err := j.records(ctx, until, func(data []byte) (bool, error) {
 			var e event.Event
 			if err := json.Unmarshal(data, &e); err != nil {

@@ -150,6 +150,50 @@ func (d *DB) Wake(ctx context.Context) error {
 	return nil
 }
 
+// presentWithin is how long a process has to say that it is there. Without any, the
+// server says so at once.
+const presentWithin = time.Second
+
+func (d *DB) placeSubject(place string) (string, error) {
+	if err := store.CheckID(place); err != nil {
+		return "", fmt.Errorf("place: %w", err)
+	}
+	return d.opts.Name + ".place." + place, nil
+}
+
+// Present implements [service.Engine].
+func (d *DB) Present(place string) (leave func(), err error) {
+	subject, err := d.placeSubject(place)
+	if err != nil {
+		return nil, err
+	}
+	sub, err := d.nc.Subscribe(subject, func(m *nats.Msg) { _ = m.Respond(nil) })
+	if err != nil {
+		return nil, fmt.Errorf("place %s: %w", place, err)
+	}
+	return func() { _ = sub.Unsubscribe() }, d.nc.Flush()
+}
+
+// IsPresent implements [service.Engine].
+func (d *DB) IsPresent(ctx context.Context, place string) (bool, error) {
+	subject, err := d.placeSubject(place)
+	if err != nil {
+		return false, err
+	}
+	within, cancel := context.WithTimeout(ctx, presentWithin)
+	defer cancel()
+	_, err = d.nc.RequestWithContext(within, subject, nil)
+	switch {
+	case err == nil:
+		return true, nil
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):
+		return false, nil
+	}
+	return false, fmt.Errorf("place %s: %w", place, err)
+}
+
 // Take implements [service.Engine].
 func (d *DB) Take(ctx context.Context) (service.Lease, error) { return d.take(ctx, d.work) }
 

@@ -94,6 +94,19 @@ func (d *DB) PutOutput(ctx context.Context, tenant, id, handle string, content i
 	return nil
 }
 
+// RemoveOutput implements [service.Engine].
+func (d *DB) RemoveOutput(ctx context.Context, tenant, id, handle string) error {
+	s := session{tenant, id}
+	if err := s.check(); err != nil {
+		return err
+	}
+	err := d.objects.Delete(ctx, s.object(strings.TrimPrefix(handle, core.HandlePrefix)))
+	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return fmt.Errorf("session %s: remove output %q: %w", s, handle, err)
+	}
+	return nil
+}
+
 // output is an output that is written.
 type output struct {
 	*temporaryFile

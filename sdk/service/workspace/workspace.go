@@ -225,7 +225,11 @@ func (r *Root) commit(ctx context.Context, home, dir string) error {
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(note{Dir: dir, Base: base})
+	return writeNote(home, note{Dir: dir, Base: base})
+}
+
+func writeNote(home string, n note) error {
+	data, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
@@ -255,7 +259,7 @@ func (r *Root) Delete(tenant, id string) error {
 		return err
 	}
 	defer r.lock(home)()
-	return os.RemoveAll(home)
+	return errors.Join(os.RemoveAll(home), os.RemoveAll(home+nextSuffix))
 }
 
 func readNote(home string) (n note, err error) {
