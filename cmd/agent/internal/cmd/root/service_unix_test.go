@@ -168,12 +168,27 @@ func TestServiceExec(t *testing.T) {
 }
 
 // TestServiceQuota: a tenant has as many sessions as its quota, others as the one of all.
+// The one of a flag is taken before that of the settings.
 func TestServiceQuota(t *testing.T) {
-	w := newWorld(t, `[{text: [One.]}]`)
-	_, url := w.serveWith("--listen", "127.0.0.1:0", "--no-sandbox", "--quota", "default:sessions=1,tokens=1000000,cost=2.5", "--quota", "running=3")
+	w := newWorld(t, `[{text: [One.]}, {text: [Two.]}]`)
+	w.settings(map[string]any{"service": map[string]any{"quotas": map[string]any{"default": map[string]int{"sessions": 500}, "*": map[string]int{"sessions": 1}}}})
+	_, url := w.serveWith("--listen", "127.0.0.1:0", "--no-sandbox", "--quota", "default:sessions=1,tokens=1000000,cost=2.5", "--quota", "third:running=3")
 	w.agent(0, "exec", "--on", url, "Go")
 	_, errs := w.agent(1, "exec", "--on", url, "Go")
 	w.wants(errs, "the quota of tenant default is used up: 1 sessions; delete some")
+	other, _ := w.agent(0, "serve", "token", "add", "--tenant", "other", "ci")
+	for _, code := range []int{0, 1} { // the settings allow one
+		c := w.run([]string{"AGENT_SERVICE_TOKEN=" + strings.TrimSpace(other)}, "exec", "--on", url, "Go")
+		if status := c.wait(); status.ExitStatus() != code {
+			t.Errorf("exit code %d, want %d: %s", status.ExitStatus(), code, c.read(c.stderr))
+		}
+		if code == 1 {
+			w.wants(c.read(c.stderr), "the quota of tenant other is used up: 1 sessions")
+		}
+	}
+	w.settings(map[string]any{"service": map[string]any{"quotas": map[string]any{"a b": map[string]int{"sessions": 1}}}})
+	_, errs = w.agent(3, "serve", "--listen", "127.0.0.1:0", "--no-sandbox", "--data", t.TempDir())
+	w.wants(errs, "service.quotas", "a b")
 }
 
 // TestServiceTerminal answers a question on the terminal, leaves, and comes back.

@@ -34,6 +34,9 @@ func (o *options) checkSessions(ctx context.Context) error {
 		return err
 	}
 	o.price = set.Prices()
+	if o.work.quotas, err = o.work.quotas.withSettings(set.Settings.Service.Quotas); err != nil {
+		return &config.Error{Err: err}
+	}
 	if o.Mode == "" && set.Source("permissions.mode").Layer == config.LayerDefault { // else bypass by an alias, too
 		o.Mode = string(permissions.ModeDefault)
 		if most := permissions.Mode(o.work.most); remote.Within(permissions.ModeWorkspace, most) && !o.work.noSandbox {
