@@ -85,7 +85,8 @@ func (s *stream) read(ctx context.Context) error {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return failure(res)
+		answer, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+		return failure(res, answer)
 	}
 	s.connected = true
 	events := sse.NewReader(&watched{res.Body, watch}, maxAnswer)
