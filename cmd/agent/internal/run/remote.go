@@ -179,15 +179,12 @@ func (t *remoteTask) run(ctx context.Context) (core.Outcome, error) {
 	view := &oneAtATime{view: t.newView()}
 	var cancelling sync.WaitGroup
 	defer cancelling.Wait()
-	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() {
-		cancelling.Go(func() {
-			if err := t.client.Cancel(context.WithoutCancel(ctx), t.session, "interrupted by Ctrl-C"); err != nil {
-				fmt.Fprintf(t.Err, "agent: %v\n", err)
-			}
-		})
-	})
+	following, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() { cancelling.Go(func() { t.cancel(following) }) })
 	quiet := view.tick()
 	err := t.follow(watched, view)
+	leave()
 	quiet()
 	sig := stop()
 	if err != nil {
@@ -208,6 +205,20 @@ func (t *remoteTask) run(ctx context.Context) (core.Outcome, error) {
 		err = shown
 	}
 	return out, err
+}
+
+// cancel cancels what the session is doing, unless ctx is done before the service knows.
+func (t *remoteTask) cancel(ctx context.Context) {
+	err := t.client.Cancel(ctx, t.session, "interrupted by Ctrl-C")
+	if err == nil {
+		var s service.Session
+		if s, err = t.client.Get(ctx, t.session); err == nil && s.State == service.StateQueued {
+			fmt.Fprintln(t.Err, "agent: the session waits for a worker, and is cancelled when one takes it; Ctrl-C leaves it to the service")
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintf(t.Err, "agent: %v\n", err)
+	}
 }
 
 // resultError returns the error of a result, whose code says what failed.

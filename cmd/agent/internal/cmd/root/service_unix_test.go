@@ -3,6 +3,11 @@
 package root
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -238,4 +243,42 @@ func TestServiceIsolation(t *testing.T) {
 	if err != nil || len(made) != 1 {
 		t.Errorf("the file that was made: %q, %v", made, err)
 	}
+}
+
+// TestServiceCancel: Ctrl-C cancels a run on a service; if the service does not answer,
+// the next one leaves it.
+func TestServiceCancel(t *testing.T) {
+	w := newWorld(t, `[{touch: asked, await: never, text: [Lost.]}, {touch: again, await: never, text: [Lost.]}]`)
+	_, url := w.serve("127.0.0.1:0")
+	a := w.execWith(nil, "--on", url, "Go")
+	w.await("asked")
+	a.signal(syscall.SIGINT)
+	if result, _ := a.exits(130); result.Outcome != "cancelled" {
+		t.Errorf("result %+v", result)
+	}
+
+	to, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(to)
+	silent := make(chan struct{}, 1)
+	proxy := httptest.NewServer(http.HandlerFunc(func(res http.ResponseWriter, req *http.Request) {
+		if !strings.HasSuffix(req.URL.Path, "/commands") {
+			forward.ServeHTTP(res, req)
+			return
+		}
+		_, _ = io.Copy(io.Discard, req.Body) // the end of the connection is noticed behind it
+		silent <- struct{}{}
+		<-req.Context().Done()
+	}))
+	t.Cleanup(proxy.Close)
+	a = w.execWith(nil, "--on", proxy.URL, "Go")
+	w.await("again")
+	a.signal(syscall.SIGINT)
+	<-silent
+	a.signal(syscall.SIGINT)
+	a.wait()
+	w.wants(a.read(a.stderr), "continues on the service")
+	w.touch("never")
 }
