@@ -143,6 +143,12 @@ func (t *turn) open(ctx, opening context.Context) (s *host.Session, done func(),
 			return j, engine.Store(t.tenant, id), err
 		},
 	}
+	var showing sync.WaitGroup // with an open session it has one
+	base.OnSubagent = func(child *core.Session) {
+		showing.Go(func() {
+			t.show(ctx, t.id+"/"+child.ID(), child.Events(context.WithoutCancel(ctx), child.Opened()-1))
+		})
+	}
 	h := host.New("", func(ctx context.Context, _ host.Open, _ core.Asker) (host.Opened, error) {
 		if err := t.prepare(ctx); err != nil {
 			return host.Opened{}, err
@@ -156,8 +162,7 @@ func (t *turn) open(ctx, opening context.Context) (s *host.Session, done func(),
 	if s, err = h.Open(opening, host.Open{ID: t.id}); err != nil {
 		return nil, nil, err
 	}
-	var showing sync.WaitGroup
-	showing.Go(func() { t.show(ctx, s) })
+	showing.Go(func() { t.show(ctx, t.id, s.Events(context.WithoutCancel(ctx), s.Past())) })
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	return s, func() {
 		stop()
@@ -191,15 +196,15 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// show sends the deltas of a session to those who watch, until it is closed.
-func (t *turn) show(ctx context.Context, s *host.Session) {
+// show sends the deltas of a session or a subagent to those who watch, until it is closed.
+func (t *turn) show(ctx context.Context, id string, events iter.Seq2[event.Event, error]) {
 	var kept event.Seq
-	for e, err := range s.Events(context.WithoutCancel(ctx), s.Past()) {
+	for e, err := range events {
 		switch {
 		case err != nil:
 			return
 		case e.IsDelta():
-			_ = t.worker.opts.Engine.Show(ctx, t.tenant, t.id, e, kept) // it may be missing
+			_ = t.worker.opts.Engine.Show(ctx, t.tenant, id, e, kept) // it may be missing
 		default:
 			kept = e.Seq
 		}

@@ -32,6 +32,9 @@ type remoteTask struct {
 	command, question string
 	since             time.Time
 
+	opened    time.Time // when the session was last opened
+	subagents subagents
+
 	init    event.Init
 	begun   bool
 	pending []event.Event // of the last opening, before what is followed
@@ -184,6 +187,7 @@ func (t *remoteTask) run(ctx context.Context) (core.Outcome, error) {
 	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() { cancelling.Go(func() { t.cancel(following) }) })
 	quiet := view.tick()
 	err := t.follow(watched, view)
+	t.subagents.end(err == nil)
 	leave()
 	quiet()
 	sig := stop()
@@ -283,7 +287,11 @@ func (t *remoteTask) tellWhy(ctx context.Context) {
 // event takes in an event, and reports whether it was the last one.
 func (t *remoteTask) event(ctx context.Context, e event.Event, view *oneAtATime) (done bool, err error) {
 	result, ends := e.Body.(event.Result)
-	if start, ok := e.Body.(event.SessionStart); ok && !t.begun {
+	start, ok := e.Body.(event.SessionStart)
+	if ok {
+		t.opened = e.Time
+	}
+	if ok && !t.begun {
 		t.pending = nil
 		t.init = event.Init{Agent: start.Agent, Cwd: start.Cwd, Provider: start.Provider, Model: start.Model, Profile: start.Profile, Tools: []string{}}
 	}
@@ -294,6 +302,9 @@ func (t *remoteTask) event(ctx context.Context, e event.Event, view *oneAtATime)
 		return false, nil
 	}
 	t.begin(view)
+	if began, ok := e.Body.(event.SubagentStart); ok && t.Format == FormatStream {
+		t.subagents.follow(ctx, t, began.Child, view)
+	}
 	if !ends {
 		if t.Format == FormatStream || !reopens(e) {
 			view.show(e)

@@ -3,6 +3,7 @@
 package root
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,9 +12,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/seed-009c0928/agent/core/event"
 )
 
 var servingAt = regexp.MustCompile(`serving at (http://(\S+))`)
@@ -281,4 +285,32 @@ func TestServiceCancel(t *testing.T) {
 	a.wait()
 	w.wants(a.read(a.stderr), "continues on the service")
 	w.touch("never")
+}
+
+// TestServiceSubagents: the stream of a run on a service has the events of subagents, as
+// that of a local run.
+func TestServiceSubagents(t *testing.T) {
+	const turns = `[{calls: [{name: spawn_agent, args: {task: "find out"}}, {name: wait, args: {agent_id: agent-1}}]}, {text: [The report.]}, {text: [It says so.]}]`
+	w := newWorld(t, turns)
+	_, url := w.serve("127.0.0.1:0")
+	types := func(on ...string) (list []string) {
+		out, _ := w.agent(0, append([]string{"exec", "--output-format", "stream-json", "Look"}, on...)...)
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		for _, line := range lines {
+			var e event.Event
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			if e.Parent != "" && !e.IsDelta() {
+				list = append(list, e.Body.Type())
+			}
+		}
+		w.wants(lines[len(lines)-1], `"type":"result"`, "It says so.")
+		return list
+	}
+	local := types("--permission-mode", "default")
+	w.model(turns)
+	if remote := types("--on", url); !slices.Equal(local, remote) || !slices.Contains(remote, "session_end") {
+		t.Errorf("local %q, on the service %q", local, remote)
+	}
 }

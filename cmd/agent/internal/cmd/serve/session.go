@@ -108,7 +108,7 @@ func (o *options) openSession(ctx context.Context, s service.Session, base agent
 		a.Home, a.Environ = "", environ(os.Environ())
 		a.Permissions.Confine = true
 		confine(a.Sandbox, o.work.noSandbox)
-		so.ID, so.Journal, so.Store, so.OpenSubagent, so.Hooks = base.ID, base.Journal, base.Store, base.OpenSubagent, base.Hooks
+		so.ID, so.Journal, so.Store, so.OpenSubagent, so.OnSubagent, so.Hooks = base.ID, base.Journal, base.Store, base.OpenSubagent, base.OnSubagent, base.Hooks
 		so.Resume, so.Ephemeral = "", false
 	})
 	if err != nil {
