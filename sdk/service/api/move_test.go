@@ -109,7 +109,9 @@ func moves(t *testing.T, e service.Engine, api client) {
 	api.want(200, route, "m", "", whole)
 
 	small := serve(t, api.contract, e, nil, func(o *Options) { o.MaxArchive = 1 << 20 })
-	big := archive(t, log, nil, func(a *service.Archive) error { return a.Output("context:m/call", 1<<20, strings.NewReader(strings.Repeat("x", 1<<20))) })
+	big := archive(t, log, nil, func(a *service.Archive) error {
+		return a.Output("context:m/call", 1<<20, strings.NewReader(strings.Repeat("x", 1<<20)))
+	})
 	if got := small.want(413, route, "big", "", big); !strings.Contains(fmt.Sprint(got), "more than 1 MiB") {
 		t.Errorf("too large: %v", got)
 	}
