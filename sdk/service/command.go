@@ -43,13 +43,13 @@ func (c Command) Check() error {
 // carryOut carries out a command, or what is left of it. When it returns without an
 // error, the result is in the log, and the entry says what the session is doing.
 func (t *turn) carryOut(ctx context.Context, c Command, behind []Command) error {
-	s, done, err := t.open(ctx)
+	_, cancelled := cancelIn(behind)
+	s, done, err := t.openUntilCancelled(ctx, c, cancelled)
 	if err != nil {
-		return t.giveUp(ctx, c, behind, err)
+		return t.giveUp(ctx, c, cancelled || errors.Is(err, errCancelled), err)
 	}
 	defer done()
 	now := s.Now()
-	_, cancelled := cancelIn(behind)
 	switch {
 	case t.log.has(c.ID):
 	case cancelled && c.Type == typeInput && now.State == core.StateIdle: // it does not begin
@@ -88,8 +88,7 @@ const maxTries = 6
 // giveUp ends a command of a session that cannot be opened, if it was cancelled, or if
 // that was tried often enough. Otherwise it returns why, and it is tried again. A
 // workspace on another machine is waited for.
-func (t *turn) giveUp(ctx context.Context, c Command, behind []Command, why error) error {
-	_, cancelled := cancelIn(behind)
+func (t *turn) giveUp(ctx context.Context, c Command, cancelled bool, why error) error {
 	waits := errors.Is(why, workspace.ErrElsewhere) || t.hold.lease.Tries() < maxTries
 	if ctx.Err() != nil || errors.Is(why, core.ErrFenced) || waits && !cancelled {
 		return why
@@ -114,8 +113,38 @@ func (t *turn) giveUp(ctx context.Context, c Command, behind []Command, why erro
 	return t.update(ctx, StateFailed)
 }
 
-// open opens the session on this machine, and ends it with the lease.
-func (t *turn) open(ctx context.Context) (s *host.Session, done func(), err error) {
+var errCancelled = errors.New("it was cancelled while the session was being opened")
+
+// openUntilCancelled opens the session, which may take as long as a clone, or as a server
+// that does not start. If a cancel is sent behind the command meanwhile, the error is
+// [errCancelled]; but an answer is recorded in any case.
+func (t *turn) openUntilCancelled(ctx context.Context, c Command, known bool) (*host.Session, func(), error) {
+	opening, cancel := context.WithCancelCause(ctx)
+	looking, stop := context.WithCancel(ctx)
+	var following sync.WaitGroup
+	if !known && c.Type != typeAnswer {
+		following.Go(func() { t.follow(looking, c.Number, func(error) { cancel(errCancelled) }) })
+	}
+	s, done, err := t.open(ctx, opening)
+	stop()
+	following.Wait()
+	cancelled := errors.Is(context.Cause(opening), errCancelled)
+	if err == nil && !cancelled { // what was opened may need its context
+		return s, func() { done(); cancel(nil) }, nil
+	}
+	if err == nil {
+		done()
+	}
+	cancel(nil)
+	if cancelled {
+		err = errCancelled
+	}
+	return nil, nil, err
+}
+
+// open opens the session on this machine, and ends it with the lease, whose context is
+// ctx.
+func (t *turn) open(ctx, opening context.Context) (s *host.Session, done func(), err error) {
 	engine := t.worker.opts.Engine
 	base := agent.SessionOptions{
 		ID: t.id, Journal: t.log, Store: engine.Store(t.tenant, t.id), Asker: parking{}, Hooks: core.Hooks{BeforeTool: t.hold.beforeTool},
@@ -124,6 +153,12 @@ func (t *turn) open(ctx context.Context) (s *host.Session, done func(), err erro
 			j, err := engine.Journal(ctx, t.tenant, id)
 			return j, engine.Store(t.tenant, id), err
 		},
+	}
+	var showing sync.WaitGroup // with an open session it has one
+	base.OnSubagent = func(child *core.Session) {
+		showing.Go(func() {
+			t.show(ctx, t.id+"/"+child.ID(), child.Events(context.WithoutCancel(ctx), child.Opened()-1))
+		})
 	}
 	h := host.New("", func(ctx context.Context, _ host.Open, _ core.Asker) (host.Opened, error) {
 		if err := t.prepare(ctx); err != nil {
@@ -135,11 +170,10 @@ func (t *turn) open(ctx context.Context) (s *host.Session, done func(), err erro
 		}
 		return opened, err
 	})
-	if s, err = h.Open(ctx, host.Open{ID: t.id}); err != nil {
+	if s, err = h.Open(opening, host.Open{ID: t.id}); err != nil {
 		return nil, nil, err
 	}
-	var showing sync.WaitGroup
-	showing.Go(func() { t.show(ctx, s) })
+	showing.Go(func() { t.show(ctx, t.id, s.Events(context.WithoutCancel(ctx), s.Past())) })
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	return s, sync.OnceFunc(func() {
 		stop()
@@ -173,15 +207,15 @@ func (t *turn) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// show sends the deltas of a session to those who watch, until it is closed.
-func (t *turn) show(ctx context.Context, s *host.Session) {
+// show sends the deltas of a session or a subagent to those who watch, until it is closed.
+func (t *turn) show(ctx context.Context, id string, events iter.Seq2[event.Event, error]) {
 	var kept event.Seq
-	for e, err := range s.Events(context.WithoutCancel(ctx), s.Past()) {
+	for e, err := range events {
 		switch {
 		case err != nil:
 			return
 		case e.IsDelta():
-			_ = t.worker.opts.Engine.Show(ctx, t.tenant, t.id, e, kept) // it may be missing
+			_ = t.worker.opts.Engine.Show(ctx, t.tenant, id, e, kept) // it may be missing
 		default:
 			kept = e.Seq
 		}

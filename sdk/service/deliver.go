@@ -54,21 +54,27 @@ func (w *Worker) deliver(ctx context.Context, l *holding) error {
 		}
 		list = list[excess:]
 	}
-	client := webhookClient(w.opts.PrivateWebhooks)
+	h, client := all[i], webhookClient(w.opts.PrivateWebhooks)
 	for _, c := range list[:min(len(list), webhookBatch)] {
-		if err := w.deliverOne(ctx, client, tenant, all[i], c); err != nil {
-			return err
+		if err = w.deliverOne(ctx, client, tenant, &h, c); err != nil {
+			break
 		}
 	}
-	return nil
+	if failed := h.noteTry(ctx, w.opts.Engine, tenant); failed != nil && ctx.Err() == nil {
+		w.opts.Logger.WarnContext(ctx, "how a webhook was called cannot be noted", "webhook", h.ID, "tenant", tenant, "error", failed)
+	}
+	return err
 }
 
 // deliverOne sends a notice, and removes it if that was done or has lasted too long.
-func (w *Worker) deliverOne(ctx context.Context, client *http.Client, tenant string, h Webhook, c Command) error {
+func (w *Worker) deliverOne(ctx context.Context, client *http.Client, tenant string, h *Webhook, c Command) error {
 	var n notice
 	body, err := c.notice(&n)
 	if err == nil {
 		err = h.call(ctx, client, c.ID, body)
+	}
+	if ctx.Err() == nil {
+		h.tried(err, time.Now().UTC())
 	}
 	switch {
 	case err == nil:
@@ -80,6 +86,62 @@ func (w *Worker) deliverOne(ctx context.Context, client *http.Client, tenant str
 		w.opts.Logger.WarnContext(ctx, "a notice is dropped: it could not be delivered in a day", "webhook", h.ID, "tenant", tenant, "notice", c.ID, "error", err)
 	}
 	return w.opts.Engine.Remove(ctx, tenant, h.Inbox(), c.Number)
+}
+
+// tried takes what came of a call.
+func (h *Webhook) tried(err error, now time.Time) {
+	if h.LastTry, h.LastError = now, ""; err != nil {
+		h.LastError = clip(cause(err))
+		return
+	}
+	h.LastDelivery = now
+}
+
+// noteTry keeps how the webhook was last called, unless it is another one by now.
+func (h *Webhook) noteTry(ctx context.Context, e Engine, tenant string) error {
+	gone := errors.New("it was deleted")
+	err := ChangeWebhooks(ctx, e, tenant, func(list []Webhook) ([]Webhook, error) {
+		i := slices.IndexFunc(list, func(o Webhook) bool { return o.ID == h.ID && o.Created.Equal(h.Created) })
+		if i < 0 {
+			return nil, gone
+		}
+		list[i].LastTry, list[i].LastDelivery, list[i].LastError = h.LastTry, h.LastDelivery, h.LastError
+		return list, nil
+	})
+	if errors.Is(err, gone) {
+		return nil
+	}
+	return err
+}
+
+// cause says why a call failed without the addresses in the network of the service, which
+// are not for a tenant.
+func cause(err error) string {
+	var name *net.DNSError
+	var call *net.OpError
+	var slow net.Error
+	switch {
+	case errors.Is(err, errNearby):
+		return "the address is not on the internet"
+	case errors.As(err, &slow) && slow.Timeout():
+		return fmt.Sprintf("no answer within %s", webhookPatience)
+	case errors.As(err, &name):
+		return fmt.Sprintf("the name %s cannot be looked up", name.Name)
+	case errors.As(err, &call):
+		return call.Op + ": " + innermost(call.Err).Error()
+	}
+	return err.Error()
+}
+
+// innermost returns the error that an error of the network began with.
+func innermost(err error) error {
+	for {
+		below := errors.Unwrap(err)
+		if below == nil {
+			return err
+		}
+		err = below
+	}
 }
 
 // notice reads the notice that a command for a webhook is. One that is damaged is as old
@@ -134,13 +196,15 @@ func (h Webhook) sign(id string, body []byte, now time.Time) (signature, at stri
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)), at, nil
 }
 
+var errNearby = errors.New("not on the internet")
+
 // webhookClient returns a client that follows no redirects, uses no proxy, and unless
 // private is set connects to the internet alone, whatever a name leads to.
 func webhookClient(private bool) *http.Client {
 	dialer := &net.Dialer{Timeout: webhookPatience, Control: func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err == nil && !private && !sandbox.Public(to.Addr()) {
-			err = fmt.Errorf("%s is not on the internet", to.Addr())
+			err = fmt.Errorf("%s is %w", to.Addr(), errNearby)
 		}
 		return err
 	}}

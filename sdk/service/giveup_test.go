@@ -89,3 +89,34 @@ func TestCancelUnopened(t *testing.T) {
 	}
 	until(t, db, "s", in(service.StateFailed))
 }
+
+// TestCancelOpening: a cancel ends an input whose session is still being opened, and
+// another input continues the session.
+func TestCancelOpening(t *testing.T) {
+	db, _ := engine(t)
+	create(t, db, "s", core.Allow)
+	next := with(t.TempDir(), coretest.Model(coretest.Say("Better.")))
+	opening := make(chan struct{}, 1)
+	var opened atomic.Int64
+	send(t, db, "s", rounds("in", 0))
+	runWorker(t, db, func(ctx context.Context, s service.Session, base agent.SessionOptions) (host.Opened, error) {
+		if opened.Add(1) > 1 {
+			return next(ctx, s, base)
+		}
+		opening <- struct{}{}
+		<-ctx.Done() // such as a server that does not start
+		return host.Opened{}, ctx.Err()
+	}, 4)
+	<-opening
+	send(t, db, "s", service.Command{ID: "stop", Command: host.Command{Type: "cancel"}})
+	if r := last(results(t, db, "s", "in")); r.Outcome != "cancelled" {
+		t.Errorf("result %+v", r)
+	}
+	if s := until(t, db, "s", in(service.StateFailed)); !strings.Contains(s.Error, "cancelled while") {
+		t.Errorf("the session failed with %q", s.Error)
+	}
+	send(t, db, "s", rounds("again", 0))
+	if r := last(results(t, db, "s", "again")); r.Text != "Better." {
+		t.Errorf("another input: %+v", r)
+	}
+}

@@ -14,7 +14,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -120,7 +119,7 @@ type importing struct {
 	// What is known from the session's log.
 	created, last time.Time
 	usage         *sessionLog
-	questions     []event.Question
+	questions     event.Parked
 	state         State
 }
 
@@ -289,16 +288,15 @@ func (in *importing) see(e event.Event) {
 		in.created = e.Time
 	}
 	in.last = e.Time
+	in.questions.Add(e.Body)
 	switch b := e.Body.(type) {
 	case event.Result:
-		in.questions, in.state = b.Questions, State(core.StateIdle)
+		in.state = State(core.StateIdle)
 		if b.Outcome == string(core.StopParked) {
 			in.state = State(core.StateParked)
 		}
-	case event.Answer:
-		in.questions = slices.DeleteFunc(slices.Clone(in.questions), func(q event.Question) bool { return q.QID == b.QID })
 	case event.User:
-		in.questions, in.state = nil, State(core.StateUnfinished)
+		in.state = State(core.StateUnfinished)
 	}
 }
 

@@ -33,6 +33,11 @@ type Webhook struct {
 	Events  []string  `json:"events"` // of [WebhookEvents]
 	Secret  string    `json:"secret,omitempty"`
 	Created time.Time `json:"created,omitzero"`
+
+	Pending      int       `json:"pending,omitempty"`     // notices that wait; set by [ListWebhooks]
+	LastTry      time.Time `json:"lastTry,omitzero"`      // when it was last called
+	LastDelivery time.Time `json:"lastDelivery,omitzero"` // when it last took a notice
+	LastError    string    `json:"lastError,omitempty"`   // of the last try, if that failed
 }
 
 // The events of webhooks.
@@ -99,6 +104,20 @@ func NewSecret() string {
 // Webhooks returns the webhooks of a tenant, with their secrets.
 func Webhooks(ctx context.Context, e Engine, tenant string) ([]Webhook, error) {
 	list, _, err := readList[Webhook](ctx, e, tenant, webhooks)
+	return list, err
+}
+
+// ListWebhooks returns the webhooks of a tenant without their secrets, and how it goes
+// with their notices.
+func ListWebhooks(ctx context.Context, e Engine, tenant string) ([]Webhook, error) {
+	list, err := Webhooks(ctx, e, tenant)
+	for i := range list {
+		waiting, failed := e.Commands(ctx, tenant, list[i].Inbox())
+		if failed != nil {
+			return nil, failed
+		}
+		list[i].Secret, list[i].Pending = "", len(waiting)
+	}
 	return list, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,6 +24,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/sdk/host"
 	"github.com/seed-009c0928/agent/sdk/service"
 )
@@ -212,20 +214,97 @@ func TestWebhookRefused(t *testing.T) {
 		}
 	}
 	log := hooked(t, db, 1, false, h)
-	for _, id := range []string{h.Inbox(), "webhook-gone"} {
-		for t.Context().Err() == nil {
-			if list, err := db.Commands(t.Context(), tenant, id); err != nil {
-				t.Fatal(err)
-			} else if len(list) == 0 {
-				break
-			}
+	for t.Context().Err() == nil {
+		if list, err := db.Commands(t.Context(), tenant, "webhook-gone"); err != nil {
+			t.Fatal(err)
+		} else if len(list) == 0 {
+			break
 		}
+	}
+	noted := func(h service.Webhook) bool { return h.Pending == 0 && h.LastError != "" }
+	if h := called(t, db, noted); !h.LastDelivery.IsZero() {
+		t.Errorf("it is said to be delivered: %+v", h)
 	}
 	if text := log(); strings.Count(text, "a notice is dropped") != 2 || !strings.Contains(text, "127.0.0.1 is not on the internet") || strings.Contains(text, "private") {
 		t.Errorf("log %s", text)
 	}
 	if len(got) > 0 {
 		t.Errorf("called with %+v", <-got)
+	}
+}
+
+// called returns the only webhook once it is as wanted.
+func called(t *testing.T, e service.Engine, wanted func(service.Webhook) bool) service.Webhook {
+	t.Helper()
+	var list []service.Webhook
+	waits := time.Now().Add(coretest.Patience)
+	for time.Now().Before(waits) {
+		var err error
+		if list, err = service.ListWebhooks(t.Context(), e, tenant); err != nil || len(list) != 1 || list[0].Secret != "" {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		if wanted(list[0]) {
+			return list[0]
+		}
+	}
+	t.Fatalf("the webhook stays %+v", list)
+	panic("not reached")
+}
+
+// TestWebhookNoted: a webhook tells when it was called last, what came of it and how much
+// waits, without addresses in the network of the service.
+func TestWebhookNoted(t *testing.T) {
+	db, _ := engine(t)
+	secret := service.NewSecret()
+	asked, answers := make(chan struct{}, 20), make(chan int)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		asked <- struct{}{}
+		select {
+		case status := <-answers:
+			if status > 0 {
+				w.WriteHeader(status)
+				return
+			}
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err != nil || c.(*net.TCPConn).SetLinger(0) != nil || c.Close() != nil {
+				t.Errorf("the connection is not reset: %v", err)
+			}
+		case <-req.Context().Done():
+		}
+	}))
+	t.Cleanup(s.Close) // after the workers
+	hooked(t, db, 1, true, service.Webhook{ID: "bot", URL: s.URL, Secret: secret, Events: service.WebhookEvents()})
+	create(t, db, "s", core.Ask)
+	gone, err := db.Get(t.Context(), tenant, "s")
+	if err == nil {
+		err = service.Deleting(t.Context(), db, gone)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if h := called(t, db, func(service.Webhook) bool { return true }); h.Pending != 1 || !h.LastTry.IsZero() || h.LastError != "" {
+		t.Errorf("while it is called first: %+v", h)
+	}
+	answers <- http.StatusServiceUnavailable
+	<-asked // it does not get an answer before what follows
+	failed := called(t, db, func(h service.Webhook) bool { return h.LastError != "" })
+	if failed.Pending != 1 || failed.LastError != "the webhook answered 503" || !failed.LastDelivery.IsZero() {
+		t.Errorf("after the first call: %+v", failed)
+	}
+	answers <- http.StatusNoContent
+	done := called(t, db, func(h service.Webhook) bool { return h.Pending == 0 && h.LastError == "" })
+	if done.LastDelivery.IsZero() || done.LastDelivery != done.LastTry || !done.LastTry.After(failed.LastTry) {
+		t.Errorf("after the second call: %+v, then %+v", failed, done)
+	}
+	if err := service.Deleting(t.Context(), db, service.Session{Tenant: tenant, ID: "t"}); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	answers <- 0
+	lost := called(t, db, func(h service.Webhook) bool { return h.LastError != "" })
+	if strings.Contains(lost.LastError, "127.0.0.1") || !lost.LastDelivery.Equal(done.LastDelivery) {
+		t.Errorf("after a call that was cut: %+v", lost)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // Opener opens a session on this machine. Base has what belongs to the service: ID,
-// Journal, Store, OpenSubagent, Asker and Hooks; the opener adds the rest, such as the
+// Journal, Store, OpenSubagent, OnSubagent, Asker and Hooks; the opener adds the rest, such as the
 // Provider. Questions are not waited for: the Asker parks the session.
 type Opener func(ctx context.Context, s Session, base agent.SessionOptions) (host.Opened, error)
 

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -64,6 +65,9 @@ type Options struct {
 	Audit io.Writer
 	// Workspaces has the directories of sessions; without it, none can have one.
 	Workspaces *workspace.Root
+	// MaxArchive is how many bytes a session that moves here may have, with its outputs and
+	// files; 0 = 2 GiB.
+	MaxArchive int64
 	// Check says what is wrong with a new session, such as its Spec; nil takes all.
 	Check func(service.Session) error
 	// PrivateWebhooks is what workers have: see [service.WorkerOptions].
@@ -92,6 +96,9 @@ func New(o Options) (*API, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.MaxArchive <= 0 {
+		o.MaxArchive = maxArchive
 	}
 	a := &API{
 		opts: o, mux: http.NewServeMux(),
@@ -278,7 +285,9 @@ func (a *API) answerWith(w http.ResponseWriter, status int, body any) {
 	if err != nil {
 		status, data = http.StatusInternalServerError, []byte(`{"error":{"code":"failed","message":"the answer cannot be written"}}`)
 	}
+	data = append(data, '\n')
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(status)
-	_, _ = w.Write(append(data, '\n'))
+	_, _ = w.Write(data)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,6 +107,17 @@ func moves(t *testing.T, e service.Engine, api client) {
 	}
 	api.until("m", "idle")
 	api.want(200, route, "m", "", whole)
+
+	small := serve(t, api.contract, e, nil, func(o *Options) { o.MaxArchive = 1 << 20 })
+	big := archive(t, log, nil, func(a *service.Archive) error {
+		return a.Output("context:m/call", 1<<20, strings.NewReader(strings.Repeat("x", 1<<20)))
+	})
+	if got := small.want(413, route, "big", "", big); !strings.Contains(fmt.Sprint(got), "more than 1 MiB") {
+		t.Errorf("too large: %v", got)
+	}
+	small.want(404, "GET /v1/sessions/{id}", "big", "", nil)
+	api.want(201, route, "big", "", big) // what was left of it there is no obstacle
+	api.want(204, "DELETE /v1/sessions/{id}", "big", "", nil)
 
 	runs := api
 	runs.token = "runs"

@@ -226,6 +226,12 @@ func (a *API) events(w http.ResponseWriter, req *http.Request, t Token) error {
 	if _, err := a.opts.Engine.Get(req.Context(), t.Tenant, id); err != nil {
 		return err
 	}
+	if subagent := req.URL.Query().Get("agent"); subagent != "" {
+		if err := store.CheckID(subagent); err != nil {
+			return invalid("agent: %v", err)
+		}
+		id += "/" + subagent
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	s := &stream{w: w, flush: http.NewResponseController(w).Flush}

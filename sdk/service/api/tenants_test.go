@@ -139,7 +139,7 @@ func hooked(t *testing.T, api client) {
 		t.Errorf("made %v", made)
 	}
 	api.want(409, "POST /v1/webhooks", "", "", in)
-	for key, value := range map[string]any{"url": "https://127.0.0.1/", "events": []string{"other"}, "id": strings.Repeat("x", 125), "secret": "mine"} {
+	for key, value := range map[string]any{"url": "https://127.0.0.1/", "events": []string{"other"}, "id": strings.Repeat("x", 125), "secret": "mine", "pending": 1, "lastError": "mine"} {
 		wrong := maps.Clone(in)
 		wrong[key] = value
 		api.want(400, "POST /v1/webhooks", "", "", wrong)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
@@ -25,8 +26,8 @@ func (a *API) hook(w http.ResponseWriter, req *http.Request, t Token) error {
 	if err := read(w, req, &h); err != nil {
 		return err
 	}
-	if h.Secret != "" || !h.Created.IsZero() {
-		return invalid("leave out secret and created: the service sets them")
+	if !reflect.DeepEqual(h, service.Webhook{ID: h.ID, URL: h.URL, Events: h.Events}) {
+		return invalid("leave out all but id, url and events: the service sets the rest")
 	}
 	if err := h.Check(a.opts.PrivateWebhooks); err != nil {
 		return invalid("%v", err)
@@ -56,12 +57,9 @@ func hookIn(list []service.Webhook, id string) int {
 }
 
 func (a *API) hooks(w http.ResponseWriter, req *http.Request, t Token) error {
-	list, err := service.Webhooks(req.Context(), a.opts.Engine, t.Tenant)
+	list, err := service.ListWebhooks(req.Context(), a.opts.Engine, t.Tenant)
 	if err != nil {
 		return err
-	}
-	for i := range list {
-		list[i].Secret = ""
 	}
 	a.answerWith(w, http.StatusOK, map[string]any{"webhooks": append([]service.Webhook{}, list...)})
 	return nil

@@ -190,10 +190,10 @@ func (c *Client) do(ctx context.Context, method, to string, body, value any) err
 		return unreachable(err)
 	}
 	defer res.Body.Close()
-	if res.StatusCode >= 300 {
-		return failure(res)
-	}
 	data, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if res.StatusCode >= 300 {
+		return failure(res, data)
+	}
 	if err == nil && value != nil {
 		err = json.Unmarshal(data, value)
 	}
@@ -232,12 +232,11 @@ func hostOf(address string) string {
 }
 
 // failure returns the error of an answer.
-func failure(res *http.Response) error {
+func failure(res *http.Response, answer []byte) error {
 	var body struct {
 		Error struct{ Code, Message string }
 	}
-	data, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
-	if json.Unmarshal(data, &body) != nil || body.Error.Message == "" {
+	if json.Unmarshal(answer, &body) != nil || body.Error.Message == "" {
 		body.Error.Message = fmt.Sprintf("the service at %s answers %s: is it one of agent serve?", res.Request.URL.Host, res.Status)
 	}
 	return &Error{res.StatusCode, body.Error.Code, body.Error.Message}

@@ -63,7 +63,7 @@ func start(t *testing.T, p model.Provider) (url string, cut func()) {
 		running.Wait()
 	})
 	a, err := api.New(api.Options{
-		Engine: db, Tokens: []api.Token{
+		Engine: db, MaxArchive: 1 << 20, Tokens: []api.Token{
 			{Hash: api.Hash("all"), Tenant: "acme", Scopes: []api.Scope{api.ScopeRead, api.ScopeRun, api.ScopeAnswer}}, {Hash: api.Hash("none"), Tenant: "acme"},
 		},
 		Check: func(s service.Session) error {

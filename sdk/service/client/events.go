@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -28,8 +29,18 @@ const (
 // lost connection is made again; the error is the service's refusal, or that it could
 // not be reached for [Options].Patience.
 func (c *Client) Events(ctx context.Context, id string, cursor uint64) iter.Seq2[service.Record, error] {
+	return c.events(ctx, path(id)+"/events", cursor)
+}
+
+// SubagentEvents yields those of a subagent of the session, which an event
+// subagent_start names as child.
+func (c *Client) SubagentEvents(ctx context.Context, id, child string, cursor uint64) iter.Seq2[service.Record, error] {
+	return c.events(ctx, path(id)+"/events?agent="+url.QueryEscape(child), cursor)
+}
+
+func (c *Client) events(ctx context.Context, from string, cursor uint64) iter.Seq2[service.Record, error] {
 	return func(yield func(service.Record, error) bool) {
-		s := &stream{client: c, id: id, cursor: cursor, yield: yield}
+		s := &stream{client: c, from: from, cursor: cursor, yield: yield}
 		for since, pause := time.Now(), firstPause; ; {
 			err := s.read(ctx)
 			switch {
@@ -61,7 +72,7 @@ var errWrong = errors.New("the service sent something that is not an event")
 // stream is what is being read.
 type stream struct {
 	client    *Client
-	id        string
+	from      string
 	cursor    uint64
 	yield     func(service.Record, error) bool
 	connected bool // it was, since the last failure
@@ -72,7 +83,7 @@ type stream struct {
 func (s *stream) read(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	req, err := s.client.request(ctx, http.MethodGet, path(s.id)+"/events", nil)
+	req, err := s.client.request(ctx, http.MethodGet, s.from, nil)
 	if err != nil {
 		return err
 	}
@@ -85,7 +96,8 @@ func (s *stream) read(ctx context.Context) error {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return failure(res)
+		answer, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+		return failure(res, answer)
 	}
 	s.connected = true
 	events := sse.NewReader(&watched{res.Body, watch}, maxAnswer)

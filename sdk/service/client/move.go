@@ -44,7 +44,12 @@ func (c *Client) Import(ctx context.Context, id string, m service.Moved, write f
 		_ = in.CloseWithError(err) // it never fails
 	}()
 	res, err := c.http.Do(req)
-	_ = out.Close() // the service may answer before it has read all
+	var answer []byte
+	if err == nil { // before the body ends: the service may answer before it has read all
+		answer, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+		_ = res.Body.Close()
+	}
+	_ = out.Close()
 	failed := <-written
 	if err != nil {
 		if err = unreachable(err); failed != nil && !errors.Is(failed, io.ErrClosedPipe) {
@@ -55,11 +60,10 @@ func (c *Client) Import(ctx context.Context, id string, m service.Moved, write f
 		}
 		return s, err
 	}
-	defer res.Body.Close()
 	if res.StatusCode >= 300 {
-		return s, failure(res)
+		return s, failure(res, answer)
 	}
-	if err := json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&s); err != nil {
+	if err := json.Unmarshal(answer, &s); err != nil {
 		return s, fmt.Errorf("the answer of the service to PUT %s: %w", path(id), err)
 	}
 	return s, nil

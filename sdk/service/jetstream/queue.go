@@ -86,6 +86,10 @@ func (d *DB) Send(ctx context.Context, tenant, id string, c service.Command) err
 	if _, err := d.js.Publish(ctx, d.subjectOf(s, "inbox"), data, jetstream.WithMsgID(s.String()+"/"+c.ID)); err != nil {
 		return fmt.Errorf("session %s: send command %s: %w", s, c.ID, err)
 	}
+	// Who is told by the command itself may look for it before it is stored.
+	if err := d.nc.Publish(d.subjectOf(s, "sent"), nil); err != nil {
+		return fmt.Errorf("session %s: tell of command %s: %w", s, c.ID, err)
+	}
 	return d.enqueue(ctx, d.item(s))
 }
 
@@ -247,7 +251,7 @@ func (d *DB) lease(ctx context.Context, m jetstream.Msg) (service.Lease, error) 
 		return nil, err
 	}
 	l := &lease{db: d, session: sessionOf(m.Subject()), item: m, tries: int(meta.NumDelivered) - 1, sent: make(chan struct{}, 1)}
-	sub, err := d.nc.Subscribe(d.subjectOf(l.session, "inbox"), func(*nats.Msg) {
+	sub, err := d.nc.Subscribe(d.subjectOf(l.session, "sent"), func(*nats.Msg) {
 		select {
 		case l.sent <- struct{}{}:
 		default:

@@ -404,3 +404,26 @@ func TestValues(t *testing.T) {
 		t.Error("a name with a dot")
 	}
 }
+
+// TestSent: who is told that a command was sent finds it, so that a cancel takes effect at
+// once.
+func TestSent(t *testing.T) {
+	s, end := serve(t, t.TempDir())
+	defer end()
+	d := leased(t, s, time.Minute)
+	send(t, d, "s", "first")
+	l := take(t, d)
+	for i := range 100 {
+		id, sent := fmt.Sprint("c", i), make(chan error, 1)
+		go func() {
+			sent <- d.Send(t.Context(), "acme", "s", service.Command{ID: id, Command: host.Command{Type: "cancel"}})
+		}()
+		<-l.Sent()
+		if got := commands(t, d, "s"); !slices.Contains(got, id) {
+			t.Errorf("told of command %s, and there are %q", id, got)
+		}
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -75,6 +75,7 @@ type remoteSession struct {
 	err     error // why there are no more events
 	ended   bool
 	now     host.Now
+	parked  event.Parked
 	asked   map[string]bool   // questions that the terminal shows
 	last    string            // the run that a question ended, for the terminal
 	runs    map[string]string // commands that continue a run of the terminal
@@ -105,7 +106,7 @@ func openRemote(ctx context.Context, c *client.Client, id string, n client.NewSe
 			s.take(r.Event)
 			s.past, cursor = r.Event.Seq, r.Cursor
 		}
-		if s.now.Questions = entry.Questions; len(entry.Questions) > 0 {
+		if s.parked, s.now.Questions = entry.Questions, entry.Questions; len(entry.Questions) > 0 {
 			s.now.State = core.StateParked
 		}
 		clear(s.asked)
@@ -150,6 +151,8 @@ func (s *remoteSession) follow(ctx context.Context, cursor uint64) {
 func (s *remoteSession) take(e event.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.parked.Add(e.Body)
+	s.now.Questions = s.parked
 	switch b := e.Body.(type) {
 	case event.SessionEnd: // of each command
 		return
@@ -163,7 +166,7 @@ func (s *remoteSession) take(e event.Event) {
 		s.asked[b.QID] = true
 	case event.Answer:
 		delete(s.asked, b.QID)
-		s.now.State, s.now.Questions = core.StateProcessing, nil
+		s.now.State = core.StateProcessing
 	case event.Result:
 		if !s.result(&b) {
 			return
@@ -185,7 +188,7 @@ func (s *remoteSession) result(b *event.Result) bool {
 	if run, ok := s.runs[b.Run]; ok {
 		b.Run = run
 	}
-	s.now.Run, s.now.Questions, s.now.State = "", b.Questions, core.StateIdle
+	s.now.Run, s.now.State = "", core.StateIdle
 	if b.Outcome == string(core.StopParked) {
 		s.now.State = core.StateParked
 		if slices.ContainsFunc(b.Questions, func(q event.Question) bool { return s.asked[q.QID] }) {

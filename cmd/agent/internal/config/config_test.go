@@ -303,6 +303,7 @@ func TestErrors(t *testing.T) {
 		{name: "far enum", user: `{"agent": {"effort": "banana"}}`},
 		{name: "unknown provider", user: `{"providers": {"default": "opneai"}}`},
 		{name: "too small", user: `{"agent": {"maxRounds": -1}}`},
+		{name: "too small in a table", user: `{"service": {"quotas": {"a": {"running": 1}, "b/c": {"running": -1}}}}`},
 		{name: "too large", user: `{"agent": {"temperature": 3}}`},
 		{name: "empty rule", user: `{"permissions": {"deny": ["a", " "]}}`},
 		{name: "bad URL", user: `{"providers": {"local": {"baseUrl": "localhost:11434"}}}`},

@@ -112,8 +112,9 @@ type problem struct {
 }
 
 // check checks what the type alone does not ensure.
-func (f field) check(s *Settings) *problem {
-	v := f.value(s)
+func (f field) check(s *Settings) *problem { return f.checkValue(f.value(s)) }
+
+func (f field) checkValue(v reflect.Value) *problem {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return nil
@@ -127,10 +128,35 @@ func (f field) check(s *Settings) *problem {
 		return f.checkNumber(float64(v.Int()))
 	case reflect.Float64:
 		return f.checkNumber(v.Float())
+	case reflect.Map:
+		return f.checkTable(v)
 	case reflect.Slice:
 		for i := range v.Len() {
 			if strings.TrimSpace(v.Index(i).String()) == "" {
 				return &problem{fmt.Sprintf("%s: entry %d is empty", f.key, i+1), "remove it", fmt.Sprintf("/%d", i)}
+			}
+		}
+	}
+	return nil
+}
+
+// checkTable checks the numbers in a table of structs.
+func (f field) checkTable(v reflect.Value) *problem {
+	if f.typ.Elem().Kind() != reflect.Struct {
+		return nil
+	}
+	names := v.MapKeys()
+	slices.SortFunc(names, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	for _, name := range names {
+		for i := range f.typ.Elem().NumField() {
+			at := f.typ.Elem().Field(i)
+			if at.Tag.Get("min") == "" && at.Tag.Get("max") == "" {
+				continue
+			}
+			one := field{key: strings.Join([]string{f.key, name.String(), jsonName(at)}, "."), typ: at.Type, tag: at.Tag}
+			if p := one.checkValue(v.MapIndex(name).Field(i)); p != nil {
+				p.entry = "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name.String()) + "/" + jsonName(at)
+				return p
 			}
 		}
 	}

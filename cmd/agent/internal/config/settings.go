@@ -33,6 +33,7 @@ type Settings struct {
 	Task        taskSettings       `json:"task" doc:"Tasks that commands verify; see tasks.md."`
 	MCP         mcpSettings        `json:"mcp" doc:"MCP servers; see mcp.md. agent mcp add writes them."`
 	Skills      skillSettings      `json:"skills" doc:"Skills; see skills.md."`
+	Service     serviceSettings    `json:"service" doc:"Sessions for other programs and machines, with agent serve and agent worker; see service.md."`
 	Session     sessionSettings    `json:"session" doc:"Storage of sessions."`
 	Terminal    terminalSettings   `json:"terminal" doc:"The interactive session."`
 	Telemetry   telemetrySettings  `json:"telemetry" doc:"Traces, metrics and logs for an OpenTelemetry collector; see telemetry.md. The OTEL_ variables take precedence."`
@@ -303,6 +304,22 @@ type sessionSettings struct {
 	Undo              bool `json:"undo" default:"true" doc:"Record what tool calls change in files, so that it can be undone."`
 	MaxContextMB      int  `json:"maxContextMb" default:"1024" min:"1" max:"1048576" doc:"Maximum size of a session's full tool outputs and images in MiB."`
 	ContextMaxAgeDays int  `json:"contextMaxAgeDays" default:"30" min:"0" doc:"Days without use after which a session's full outputs are deleted; 0 keeps them as long as the session."`
+}
+
+// serviceSettings configures a service.
+type serviceSettings struct {
+	Quotas quotaTable `json:"quotas" scope:"user" doc:"Bounds of tenants by name, or of all others by \"*\": sessions that are kept, running (or queued) at the same time, tokens and costUsd on a day of UTC. --quota takes precedence for its tenant. All machines of a service need the same."`
+}
+
+// quotaTable maps names of tenants to their bounds.
+type quotaTable map[string]Quota
+
+// Quota bounds a tenant of a service; 0 is no bound.
+type Quota struct {
+	Sessions int     `json:"sessions" min:"0" doc:"Sessions that are kept."`
+	Running  int     `json:"running" min:"0" doc:"Sessions that are running or queued at the same time."`
+	Tokens   int     `json:"tokens" min:"0" doc:"Tokens on a day of UTC."`
+	CostUSD  float64 `json:"costUsd" min:"0" doc:"USD on a day of UTC, as far as prices are known."`
 }
 
 // terminalSettings configures the interactive session.

@@ -32,6 +32,9 @@ type remoteTask struct {
 	command, question string
 	since             time.Time
 
+	opened    time.Time // when the session was last opened
+	subagents subagents
+
 	init    event.Init
 	begun   bool
 	pending []event.Event // of the last opening, before what is followed
@@ -179,15 +182,13 @@ func (t *remoteTask) run(ctx context.Context) (core.Outcome, error) {
 	view := &oneAtATime{view: t.newView()}
 	var cancelling sync.WaitGroup
 	defer cancelling.Wait()
-	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() {
-		cancelling.Go(func() {
-			if err := t.client.Cancel(context.WithoutCancel(ctx), t.session, "interrupted by Ctrl-C"); err != nil {
-				fmt.Fprintf(t.Err, "agent: %v\n", err)
-			}
-		})
-	})
+	following, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	watched, stop := cmdutil.Interrupts(ctx, t.Err, func() { cancelling.Go(func() { t.cancel(following) }) })
 	quiet := view.tick()
 	err := t.follow(watched, view)
+	t.subagents.end(err == nil)
+	leave()
 	quiet()
 	sig := stop()
 	if err != nil {
@@ -208,6 +209,20 @@ func (t *remoteTask) run(ctx context.Context) (core.Outcome, error) {
 		err = shown
 	}
 	return out, err
+}
+
+// cancel cancels what the session is doing, unless ctx is done before the service knows.
+func (t *remoteTask) cancel(ctx context.Context) {
+	err := t.client.Cancel(ctx, t.session, "interrupted by Ctrl-C")
+	if err == nil {
+		var s service.Session
+		if s, err = t.client.Get(ctx, t.session); err == nil && s.State == service.StateQueued {
+			fmt.Fprintln(t.Err, "agent: the session waits for a worker, and is cancelled when one takes it; Ctrl-C leaves it to the service")
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintf(t.Err, "agent: %v\n", err)
+	}
 }
 
 // resultError returns the error of a result, whose code says what failed.
@@ -272,7 +287,11 @@ func (t *remoteTask) tellWhy(ctx context.Context) {
 // event takes in an event, and reports whether it was the last one.
 func (t *remoteTask) event(ctx context.Context, e event.Event, view *oneAtATime) (done bool, err error) {
 	result, ends := e.Body.(event.Result)
-	if start, ok := e.Body.(event.SessionStart); ok && !t.begun {
+	start, ok := e.Body.(event.SessionStart)
+	if ok {
+		t.opened = e.Time
+	}
+	if ok && !t.begun {
 		t.pending = nil
 		t.init = event.Init{Agent: start.Agent, Cwd: start.Cwd, Provider: start.Provider, Model: start.Model, Profile: start.Profile, Tools: []string{}}
 	}
@@ -283,6 +302,9 @@ func (t *remoteTask) event(ctx context.Context, e event.Event, view *oneAtATime)
 		return false, nil
 	}
 	t.begin(view)
+	if began, ok := e.Body.(event.SubagentStart); ok && t.Format == FormatStream {
+		t.subagents.follow(ctx, t, began.Child, view)
+	}
 	if !ends {
 		if t.Format == FormatStream || !reopens(e) {
 			view.show(e)

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
@@ -48,20 +47,12 @@ func (o *Options) listWaiting(ctx context.Context) error {
 
 // parkedWith returns the questions that a log ends with, as agent exec --on-ask park
 // leaves them.
-func parkedWith(ctx context.Context, dir, id string) (open []event.Question, err error) {
-	kinds := []string{event.Result{}.Type(), event.Answer{}.Type(), event.User{}.Type()}
-	for e, err := range store.Scan(ctx, dir, id, func(kind string) bool { return slices.Contains(kinds, kind) }) {
+func parkedWith(ctx context.Context, dir, id string) (open event.Parked, err error) {
+	for e, err := range store.Scan(ctx, dir, id, event.ParkedBy) {
 		if err != nil {
 			return nil, err
 		}
-		switch b := e.Body.(type) {
-		case event.Result:
-			open = b.Questions
-		case event.Answer:
-			open = slices.DeleteFunc(slices.Clone(open), func(q event.Question) bool { return q.QID == b.QID })
-		case event.User:
-			open = nil
-		}
+		open.Add(e.Body)
 	}
 	return open, nil
 }

@@ -254,3 +254,44 @@ func TestSessionsMoveGit(t *testing.T) {
 	out, _ := w.agent(0, "sessions", "list", "--on", url, "--json")
 	w.wants(out, `"git": "https://host.invalid/repository.git"`, `"revision": "`)
 }
+
+// TestSessionsMoveSubagents: subagents move with their session: one that is done takes
+// more input there, and one that was running when the process died continues there.
+func TestSessionsMoveSubagents(t *testing.T) {
+	const spawn = `{calls: [{name: spawn_agent, args: {task: "find out"}}, {name: wait, args: {agent_id: agent-1}}]}`
+	w := newWorld(t, `[`+spawn+`, {text: [The report.]}, {text: [It says so.]}]`)
+	_, url := w.serve("127.0.0.1:0")
+	_, errs := w.agent(0, "exec", "--permission-mode", "bypass", "Look")
+	done := regexp.MustCompile(`session (\S+)`).FindStringSubmatch(errs + "session ?")[1]
+	w.agent(0, "sessions", "move", done, "--to", url, "--empty")
+	list, _ := w.agent(0, "sessions", "list", "--on", url)
+	if !strings.Contains(list, done) || strings.Count(list, "\n") != 2 {
+		t.Errorf("the sessions there: %s", list)
+	}
+	w.model(`[{calls: [{name: send_input, args: {agent_id: agent-1, message: "Say more."}}, {name: wait, args: {agent_id: agent-1}}]}, {text: [More of it.]}, {text: [It says more.]}]`)
+	out, _ := w.agent(0, "exec", "--on", url, "--resume", done, "Ask it again")
+	w.wants(out, "It says more.")
+	requests := w.chat.Requests()
+	w.wants(string(requests[len(requests)-2].Body), "find out", "The report.", "Say more.")
+	w.wants(string(requests[len(requests)-1].Body), "It says so.", "More of it.")
+
+	w.model(`[` + spawn + `, {touch: asked, await: never, text: [Lost.]}]`)
+	a := w.exec("Look")
+	w.await("asked")
+	id := regexp.MustCompile(`"session":"([^"]+)"`).FindStringSubmatch(a.read(a.stdout))
+	if id == nil {
+		t.Fatalf("no session in %s", a.read(a.stdout))
+	}
+	_, errs = w.agent(1, "sessions", "move", id[1], "--to", url, "--empty")
+	w.wants(errs, "is in use by process")
+	a.signal(syscall.SIGKILL)
+	a.wait()
+	w.touch("never")
+	w.agent(0, "sessions", "move", id[1], "--to", url, "--empty")
+	w.model(`[{text: [Found.]}, {text: [It is found.]}]`)
+	out, _ = w.agent(0, "exec", "--on", url, "--resume", id[1])
+	w.wants(out, "It is found.")
+	requests = w.chat.Requests()
+	w.wants(string(requests[len(requests)-2].Body), "find out")
+	w.wants(string(requests[len(requests)-1].Body), "Look", "Found.")
+}

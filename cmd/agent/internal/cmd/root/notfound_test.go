@@ -29,10 +29,11 @@ var namers = []string{
 }
 
 // fixedNames are commands whose argument is not such a name: one of a fixed list,
-// whose other values are wrong usage, a new name, a text or a settings file.
+// whose other values are wrong usage, a new name, a text or a settings file, or a name
+// that only a service knows.
 var fixedNames = []string{
 	"completion", "config get", "config set", "config unset", "config validate", "exec", "mcp add", "permissions test", "plugins new", "plugins search",
-	"serve", "serve token add", "serve token keep", "worker", "acp setup", "acp tail", "providers setup", "providers test", "resume", "skills match", "task plan", "task run", "skills new", "skills why", "try",
+	"serve", "serve token add", "serve token keep", "serve webhook add", "serve webhook delete", "worker", "acp setup", "acp tail", "providers setup", "providers test", "resume", "skills match", "task plan", "task run", "skills new", "skills why", "try",
 }
 
 // TestNotFound checks that "not found" has the same exit code in all commands and

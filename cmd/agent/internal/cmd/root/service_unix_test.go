@@ -3,12 +3,21 @@
 package root
 
 import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/seed-009c0928/agent/core/event"
 )
 
 var servingAt = regexp.MustCompile(`serving at (http://(\S+))`)
@@ -168,12 +177,27 @@ func TestServiceExec(t *testing.T) {
 }
 
 // TestServiceQuota: a tenant has as many sessions as its quota, others as the one of all.
+// The one of a flag is taken before that of the settings.
 func TestServiceQuota(t *testing.T) {
-	w := newWorld(t, `[{text: [One.]}]`)
-	_, url := w.serveWith("--listen", "127.0.0.1:0", "--no-sandbox", "--quota", "default:sessions=1,tokens=1000000,cost=2.5", "--quota", "running=3")
+	w := newWorld(t, `[{text: [One.]}, {text: [Two.]}]`)
+	w.settings(map[string]any{"service": map[string]any{"quotas": map[string]any{"default": map[string]int{"sessions": 500}, "*": map[string]int{"sessions": 1}}}})
+	_, url := w.serveWith("--listen", "127.0.0.1:0", "--no-sandbox", "--quota", "default:sessions=1,tokens=1000000,cost=2.5", "--quota", "third:running=3")
 	w.agent(0, "exec", "--on", url, "Go")
 	_, errs := w.agent(1, "exec", "--on", url, "Go")
 	w.wants(errs, "the quota of tenant default is used up: 1 sessions; delete some")
+	other, _ := w.agent(0, "serve", "token", "add", "--tenant", "other", "ci")
+	for _, code := range []int{0, 1} { // the settings allow one
+		c := w.run([]string{"AGENT_SERVICE_TOKEN=" + strings.TrimSpace(other)}, "exec", "--on", url, "Go")
+		if status := c.wait(); status.ExitStatus() != code {
+			t.Errorf("exit code %d, want %d: %s", status.ExitStatus(), code, c.read(c.stderr))
+		}
+		if code == 1 {
+			w.wants(c.read(c.stderr), "the quota of tenant other is used up: 1 sessions")
+		}
+	}
+	w.settings(map[string]any{"service": map[string]any{"quotas": map[string]any{"a b": map[string]int{"sessions": 1}}}})
+	_, errs = w.agent(3, "serve", "--listen", "127.0.0.1:0", "--no-sandbox", "--data", t.TempDir())
+	w.wants(errs, "service.quotas", "a b")
 }
 
 // TestServiceTerminal answers a question on the terminal, leaves, and comes back.
@@ -222,5 +246,71 @@ func TestServiceIsolation(t *testing.T) {
 	made, err := filepath.Glob(filepath.Join(w.home, ".local", "state", "agent", "work", "sessions", "default", "*", "work", "made.txt"))
 	if err != nil || len(made) != 1 {
 		t.Errorf("the file that was made: %q, %v", made, err)
+	}
+}
+
+// TestServiceCancel: Ctrl-C cancels a run on a service; if the service does not answer,
+// the next one leaves it.
+func TestServiceCancel(t *testing.T) {
+	w := newWorld(t, `[{touch: asked, await: never, text: [Lost.]}, {touch: again, await: never, text: [Lost.]}]`)
+	_, url := w.serve("127.0.0.1:0")
+	a := w.execWith(nil, "--on", url, "Go")
+	w.await("asked")
+	a.signal(syscall.SIGINT)
+	if result, _ := a.exits(130); result.Outcome != "cancelled" {
+		t.Errorf("result %+v", result)
+	}
+
+	to, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(to)
+	silent := make(chan struct{}, 1)
+	proxy := httptest.NewServer(http.HandlerFunc(func(res http.ResponseWriter, req *http.Request) {
+		if !strings.HasSuffix(req.URL.Path, "/commands") {
+			forward.ServeHTTP(res, req)
+			return
+		}
+		_, _ = io.Copy(io.Discard, req.Body) // the end of the connection is noticed behind it
+		silent <- struct{}{}
+		<-req.Context().Done()
+	}))
+	t.Cleanup(proxy.Close)
+	a = w.execWith(nil, "--on", proxy.URL, "Go")
+	w.await("again")
+	a.signal(syscall.SIGINT)
+	<-silent
+	a.signal(syscall.SIGINT)
+	a.wait()
+	w.wants(a.read(a.stderr), "continues on the service")
+	w.touch("never")
+}
+
+// TestServiceSubagents: the stream of a run on a service has the events of subagents, as
+// that of a local run.
+func TestServiceSubagents(t *testing.T) {
+	const turns = `[{calls: [{name: spawn_agent, args: {task: "find out"}}, {name: wait, args: {agent_id: agent-1}}]}, {text: [The report.]}, {text: [It says so.]}]`
+	w := newWorld(t, turns)
+	_, url := w.serve("127.0.0.1:0")
+	types := func(on ...string) (list []string) {
+		out, _ := w.agent(0, append([]string{"exec", "--output-format", "stream-json", "Look"}, on...)...)
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		for _, line := range lines {
+			var e event.Event
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			if e.Parent != "" && !e.IsDelta() {
+				list = append(list, e.Body.Type())
+			}
+		}
+		w.wants(lines[len(lines)-1], `"type":"result"`, "It says so.")
+		return list
+	}
+	local := types("--permission-mode", "default")
+	w.model(turns)
+	if remote := types("--on", url); !slices.Equal(local, remote) || !slices.Contains(remote, "session_end") {
+		t.Errorf("local %q, on the service %q", local, remote)
 	}
 }

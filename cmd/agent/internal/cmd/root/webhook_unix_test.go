@@ -4,6 +4,7 @@ package root
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -44,17 +45,12 @@ func TestServiceWebhook(t *testing.T) {
 	defer close(answers)
 	options := []string{"--no-sandbox", "--permission-mode", "default", "--private-webhooks", "--listen"}
 	first, url := w.serveWith(append(options, "127.0.0.1:0")...)
-	hook := strings.NewReader(`{"url":"` + receiver.URL + `","events":["question.opened","turn.done"]}`)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/webhooks", hook)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(first.read(first.stdout)))
-	res, err := http.DefaultClient.Do(req)
-	if err != nil || res.StatusCode != http.StatusCreated {
-		t.Fatalf("%+v, %v", res, err)
-	}
-	_ = res.Body.Close()
+	secret, _ := w.agent(0, "serve", "webhook", "add", receiver.URL, "--on", url, "--id", "bot", "--event", "question.opened,turn.done")
+	w.wants(secret, "whsec_")
+	_, errs := w.agent(1, "serve", "webhook", "add", receiver.URL, "--on", url, "--id", "bot")
+	w.wants(errs, "there is a webhook bot")
+	list, _ := w.agent(0, "serve", "webhook", "list", "--on", url)
+	w.wants(list, receiver.URL, "question.opened,turn.done", "never")
 
 	question, _ := w.agent(7, "exec", "--on", url, "--on-ask", "park", "Make a file")
 	asked := <-got
@@ -67,10 +63,42 @@ func TestServiceWebhook(t *testing.T) {
 	if again := <-got; again != asked {
 		t.Errorf("notice %+v, then %+v", asked, again)
 	}
+	answers <- http.StatusBadGateway
+	if third := <-got; third != asked {
+		t.Errorf("notice %+v, then %+v", asked, third)
+	}
+	w.webhook(url, "1 pending, the webhook answered 502")
 	answers <- http.StatusNoContent
+	w.webhook(url, "0 pending, ")
 	w.agent(0, "answer", "--on", url, strings.TrimSpace(question), "yes")
 	if done := <-got; done.Type != "turn.done" || done.Data.State != "idle" || done.id == asked.id {
 		t.Errorf("notice %+v", done)
 	}
 	answers <- http.StatusOK
+	w.agent(0, "serve", "webhook", "delete", "bot", "--on", url)
+	_, errs = w.agent(0, "serve", "webhook", "list", "--on", url)
+	w.wants(errs, "No webhooks")
+	_, errs = w.agent(1, "serve", "webhook", "delete", "bot", "--on", url)
+	w.wants(errs, "there is no webhook bot")
+}
+
+// webhook waits until the only webhook of a service is as wanted.
+func (w *world) webhook(url, want string) {
+	w.t.Helper()
+	last := ""
+	err := await(want, func() bool {
+		out, _ := w.agent(0, "serve", "webhook", "list", "--json", "--on", url)
+		var list []struct {
+			Pending   int
+			LastError string
+		}
+		if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 1 {
+			w.t.Fatalf("%s: %v", out, err)
+		}
+		last = fmt.Sprintf("%d pending, %s", list[0].Pending, list[0].LastError)
+		return last == want
+	})
+	if err != nil {
+		w.t.Fatalf("%v; it is %s", err, last)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/sdk/service"
 )
@@ -49,6 +50,25 @@ func (q *quotaFlag) Set(text string) error {
 	}
 	(*q)[tenant] = quota
 	return nil
+}
+
+// withSettings returns the quotas with those of the settings for other tenants.
+func (q quotaFlag) withSettings(set map[string]config.Quota) (quotaFlag, error) {
+	all := maps.Clone(q)
+	for tenant, quota := range set {
+		if tenant == "*" {
+			tenant = ""
+		} else if err := store.CheckID(tenant); err != nil {
+			return nil, fmt.Errorf("service.quotas: %w; \"*\" is for all tenants without an entry", err)
+		}
+		if _, ok := q[tenant]; !ok {
+			if all == nil {
+				all = quotaFlag{}
+			}
+			all[tenant] = service.Quota(quota)
+		}
+	}
+	return all, nil
 }
 
 // setBound sets one of the bounds of a quota, once.

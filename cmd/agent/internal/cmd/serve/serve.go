@@ -54,7 +54,7 @@ func NewCmd(s *cmdutil.IO) *cobra.Command {
 	})
 	cmdutil.FlagSection(cmd.Flags(), cmdutil.SessionSection, o.RegisterServe)
 	o.Flags.Register(cmd.Flags(), setup.SessionFlags)
-	cmd.AddCommand(newTokenCmd(s))
+	cmd.AddCommand(newTokenCmd(s), newWebhookCmd(s))
 	return cmd
 }
 

@@ -34,6 +34,9 @@ func (o *options) checkSessions(ctx context.Context) error {
 		return err
 	}
 	o.price = set.Prices()
+	if o.work.quotas, err = o.work.quotas.withSettings(set.Settings.Service.Quotas); err != nil {
+		return &config.Error{Err: err}
+	}
 	if o.Mode == "" && set.Source("permissions.mode").Layer == config.LayerDefault { // else bypass by an alias, too
 		o.Mode = string(permissions.ModeDefault)
 		if most := permissions.Mode(o.work.most); remote.Within(permissions.ModeWorkspace, most) && !o.work.noSandbox {
@@ -105,7 +108,7 @@ func (o *options) openSession(ctx context.Context, s service.Session, base agent
 		a.Home, a.Environ = "", environ(os.Environ())
 		a.Permissions.Confine = true
 		confine(a.Sandbox, o.work.noSandbox)
-		so.ID, so.Journal, so.Store, so.OpenSubagent, so.Hooks = base.ID, base.Journal, base.Store, base.OpenSubagent, base.Hooks
+		so.ID, so.Journal, so.Store, so.OpenSubagent, so.OnSubagent, so.Hooks = base.ID, base.Journal, base.Store, base.OpenSubagent, base.OnSubagent, base.Hooks
 		so.Resume, so.Ephemeral = "", false
 	})
 	if err != nil {

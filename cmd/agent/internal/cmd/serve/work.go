@@ -45,7 +45,7 @@ func (o *workOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.replicas, "replicas", 0, "with --nats: keep each record on `N` servers, an odd number (default: as it is, at first 1)")
 	f.IntVar(&o.places, "sessions", 8, "run up to `N` sessions at the same time")
 	f.StringVar(&o.most, "max-permission-mode", string(permissions.ModeWorkspace), "refuse sessions with a permission `MODE` that allows more")
-	f.Var(&o.quotas, "quota", "bound tenants with `QUOTA`: [TENANT:]NAME=N,… of sessions, running, tokens, cost; repeatable")
+	f.Var(&o.quotas, "quota", "bound tenants with `QUOTA`: [TENANT:]NAME=N,… of sessions, running, tokens, cost; repeatable (default: service.quotas of the settings)")
 	f.BoolVar(&o.nearHooks, "private-webhooks", false, "let webhooks reach this machine and private networks, also by http")
 	f.BoolVar(&o.noSandbox, "no-sandbox", false, "run commands of sessions without the sandbox if the settings say so, or if it does not work here")
 }
