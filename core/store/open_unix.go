@@ -10,7 +10,7 @@ import (
 )
 
 // plainFile is a regular file that is read. An [os.File] can also be waited for: to
-// open one costs six more system calls, of each of many logs.
+// open one costs five more system calls, for each of many logs.
 type plainFile struct {
 	fd   int
 	path string

@@ -44,7 +44,7 @@ func (c Command) Check() error {
 // error, the result is in the log, and the entry says what the session is doing.
 func (t *turn) carryOut(ctx context.Context, c Command, behind []Command) error {
 	_, cancelled := cancelIn(behind)
-	s, done, err := t.openUntilCancelled(ctx, c, cancelled)
+	s, done, err := t.openUntilCancelled(ctx, c, behind)
 	if err != nil {
 		return t.giveUp(ctx, c, cancelled || errors.Is(err, errCancelled), err)
 	}
@@ -118,12 +118,12 @@ var errCancelled = errors.New("it was cancelled while the session was being open
 // openUntilCancelled opens the session, which may take as long as a clone, or as a server
 // that does not start. If a cancel is sent behind the command meanwhile, the error is
 // [errCancelled]; but an answer is recorded in any case.
-func (t *turn) openUntilCancelled(ctx context.Context, c Command, known bool) (*host.Session, func(), error) {
+func (t *turn) openUntilCancelled(ctx context.Context, c Command, behind []Command) (*host.Session, func(), error) {
 	opening, cancel := context.WithCancelCause(ctx)
 	looking, stop := context.WithCancel(ctx)
 	var following sync.WaitGroup
-	if !known && c.Type != typeAnswer {
-		following.Go(func() { t.follow(looking, c.Number, func(error) { cancel(errCancelled) }) })
+	if _, known := cancelIn(behind); !known && c.Type != typeAnswer {
+		following.Go(func() { t.follow(looking, c.Number, behind, func(error) { cancel(errCancelled) }) })
 	}
 	s, done, err := t.open(ctx, opening)
 	stop()
@@ -264,6 +264,9 @@ func (t *turn) hostCommand(s *host.Session, c Command) host.Command {
 func (t *turn) follow(ctx context.Context, number uint64, behind []Command, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(t.hold.lease.Term() / 4) // what was sent may be missed
 	defer tick.Stop()
+	if t.heard.Load() { // while the session was being opened
+		behind = t.behind(ctx, number)
+	}
 	for {
 		if reason, found := cancelIn(behind); found {
 			cancel(errors.New(reason))
@@ -276,12 +279,17 @@ func (t *turn) follow(ctx context.Context, number uint64, behind []Command, canc
 			t.heard.Store(true)
 		case <-tick.C:
 		}
-		list, err := t.worker.opts.Engine.Commands(ctx, t.tenant, t.id)
-		if err != nil && ctx.Err() == nil {
-			t.worker.opts.Logger.WarnContext(ctx, "commands cannot be read", "session", t.id, "tenant", t.tenant, "error", err)
-		}
-		behind = slices.DeleteFunc(list, func(c Command) bool { return c.Number <= number })
+		behind = t.behind(ctx, number)
 	}
+}
+
+// behind returns the commands behind one.
+func (t *turn) behind(ctx context.Context, number uint64) []Command {
+	list, err := t.worker.opts.Engine.Commands(ctx, t.tenant, t.id)
+	if err != nil && ctx.Err() == nil {
+		t.worker.opts.Logger.WarnContext(ctx, "commands cannot be read", "session", t.id, "tenant", t.tenant, "error", err)
+	}
+	return slices.DeleteFunc(list, func(c Command) bool { return c.Number <= number })
 }
 
 // cancelIn returns the reason of a cancel among commands.
