@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -254,7 +255,8 @@ func clip(text string, n int) string {
 // goModule is a Go module of the workspace.
 type goModule struct{ dir, path string }
 
-// goModules returns the modules, the innermost first.
+// goModules returns the modules, the innermost first, always in the same order: in
+// another one all would be analysed again.
 func goModules(files map[string][]byte) []goModule {
 	var all []goModule
 	for name, data := range files {
@@ -269,7 +271,10 @@ func goModules(files map[string][]byte) []goModule {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b goModule) int { return len(b.dir) - len(a.dir) })
+	length := func(m goModule) int { return len(strings.TrimPrefix(m.dir, ".")) }
+	slices.SortFunc(all, func(a, b goModule) int {
+		return cmp.Or(cmp.Compare(length(b), length(a)), cmp.Compare(a.dir, b.dir))
+	})
 	return all
 }
 

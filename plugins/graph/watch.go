@@ -14,9 +14,12 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
+// settles is how many changes a refresh waits for that come one after the other.
+const settles = 50
+
 // The times of watching.
 const (
-	settle  = 20 * time.Millisecond // from a change to the refresh, as changes come in groups
+	settle  = 20 * time.Millisecond // without a change before a refresh: they come in groups, and files may be half written
 	poll    = 2 * time.Second       // between looks at all files, where they cannot be watched
 	arrival = time.Second           // for the news of a change to arrive
 )
@@ -251,10 +254,14 @@ func (w *watcher) wait(ctx context.Context) bool {
 			return false
 		}
 	}
-	select {
-	case <-time.After(pause):
-		return true
-	case <-ctx.Done():
-		return false
+	for range settles {
+		select {
+		case <-news:
+		case <-time.After(pause):
+			return true
+		case <-ctx.Done():
+			return false
+		}
 	}
+	return true
 }
