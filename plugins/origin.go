@@ -121,10 +121,12 @@ func (o *installed) verify(ctx context.Context, _ *loaded) error {
 	return nil
 }
 
-// ChecksumError says that a plugin's files are not those that the user approved.
+// ChecksumError says that a plugin's files are not those that the user approved, or
+// those of the checksums in its plugin.json.
 type ChecksumError struct {
 	Plugin  string
 	Changes []bundle.Change
+	Sealed  string // the folder whose plugin.json has the checksums; empty for an installed plugin
 }
 
 // Error implements error.
@@ -133,8 +135,12 @@ func (e *ChecksumError) Error() string {
 	for _, c := range e.Changes {
 		list = append(list, fmt.Sprintf("%s was %s", c.Path, c.Kind))
 	}
-	return fmt.Sprintf("its files changed since you approved them (%s): if that is intended, add it again, else remove it",
-		shorten(cleanLine(strings.Join(list, ", ")), 300))
+	changes := shorten(cleanLine(strings.Join(list, ", ")), 300)
+	if e.Sealed != "" {
+		return fmt.Sprintf("its files are not those of the checksums in %s (%s): restore them or, if the changes are intended, run 'agent plugins seal %s'",
+			SpecFile, changes, e.Sealed)
+	}
+	return fmt.Sprintf("its files changed since you approved them (%s): run 'agent plugins remove %s --discard-edits', then add it again", changes, e.Plugin)
 }
 
 // project is a plugin of a trusted project: its plugin.json is trusted, and the
@@ -191,7 +197,7 @@ func verifySums(ctx context.Context, dir string, s Spec) error {
 		}
 	}
 	if len(changes) > 0 {
-		return &ChecksumError{Plugin: s.Name, Changes: changes}
+		return &ChecksumError{Plugin: s.Name, Changes: changes, Sealed: dir}
 	}
 	return nil
 }

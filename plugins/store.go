@@ -234,14 +234,20 @@ func (c *Candidate) examine(ctx context.Context) (err error) {
 	if c.Tree, err = c.stage.Tree(ctx); err != nil {
 		return err
 	}
-	entry, err := c.store.files.Entry(ctx, c.Spec.Name)
+	entry, edits, err := c.store.files.Verify(ctx, c.Spec.Name)
+	_, gone := os.Lstat(c.store.files.Path(c.Spec.Name))
+	former := bundle.Tree{Hash: entry.Tree, Files: entry.Files}
 	switch {
 	case errors.Is(err, bundle.ErrNotInstalled):
 		return c.notLinked()
 	case err != nil:
 		return err
+	case errors.Is(gone, fs.ErrNotExist):
+		former = bundle.Tree{}
+	case len(edits) > 0:
+		return c.wrap(&ChecksumError{Plugin: c.Spec.Name, Changes: edits})
 	}
-	c.Changes = bundle.Compare(bundle.Tree{Hash: entry.Tree, Files: entry.Files}, c.Tree)
+	c.Changes = bundle.Compare(former, c.Tree)
 	t := termsOf(entry)
 	c.Former, _ = bundles.Read(c.store.files.Path(c.Spec.Name), c.Spec.Name, t.Entry) // if it is unreadable, everything is new
 	before, err := ReadSpec(c.store.files.Path(c.Spec.Name))

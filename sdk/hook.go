@@ -121,7 +121,7 @@ type hook struct {
 //
 //	sdk.Hook(sdk.PreToolUse, "no-force", func(ctx *sdk.Context, e *sdk.HookEvent) (sdk.HookReply, error) {
 //		return sdk.HookReply{Verdict: sdk.Deny, Reason: "Do not force-push."}, nil
-//	}, sdk.If("Bash(git push --force*)"))
+//	}, sdk.If("Bash(git push --force *)"))
 //
 // The manifest in plugin.json must list the point in hooks, which the user approves. It is not
 // a hook of the plugin's calls only, but of all: limit it with [Matches] or [If].

@@ -198,7 +198,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/cmd/doctor":       noun("core/env", "core/jsonpos", "core/model", "core/sensitive", "core/proc", "core/proc/sandbox", "core/store"),
 	"cmd/agent/internal/cmd/mcp":          noun("core/jsonpos", "mcp", "mcp/oauth", "mcp/server"),
 	"cmd/agent/internal/cmd/permission":   noun("core/jsonpos", "core/store", "permissions"),
-	"cmd/agent/internal/cmd/plugin":       noun("core/proc/sandbox", "internal/plugintest", "mcp", "plugins", "plugins/bundles", "sdk", "sdk/toolproto"),
+	"cmd/agent/internal/cmd/plugin":       noun("core/proc/sandbox", "internal/plugintest", "mcp", "plugins", "plugins/bundles", "sdk", "sdk/agent", "sdk/toolproto"),
 	"cmd/agent/internal/cmd/provider":     noun("core/model"),
 	"cmd/agent/internal/cmd/serve":        noun("cmd/agent/internal/page", "cmd/agent/internal/privatefile", "cmd/agent/internal/remote", "cmd/agent/internal/run", "core/proc", "core/proc/sandbox", "core/store", "permissions", "sdk/host", "sdk/service", "sdk/service/api", "sdk/service/client", "sdk/service/jetstream", "sdk/service/workspace"),
 	"cmd/agent/internal/cmd/session":      noun("cmd/agent/internal/dashboard", "cmd/agent/internal/remote", "cmd/agent/internal/tui", "sdk/service", "sdk/service/client", "sdk/service/workspace", "core/changes", "core/model", "core/proc/sandbox", "core/sensitive", "core/snapshot", "core/store", "core/telemetry", "core/telemetry/otlp", "cmd/agent/internal/insight", "cmd/agent/internal/page"),

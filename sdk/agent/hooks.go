@@ -33,13 +33,17 @@ func (a *Agent) newHooks() *hooks.Engine {
 		for _, point := range a.plugins.HookPoints() {
 			o.Later = append(o.Later, hooks.Event(point))
 		}
-		o.More = func(ctx context.Context, e hooks.Event) []hooks.Definition { return PluginHooks(ctx, a.plugins, e) }
+		o.More = func(ctx context.Context, e hooks.Event) []hooks.Definition {
+			list, _ := PluginHooks(ctx, a.plugins, e)
+			return list
+		}
 	}
 	return hooks.New(o)
 }
 
-// PluginHooks returns the hooks that the programs of plugins have of an event.
-func PluginHooks(ctx context.Context, host *plugins.Host, e hooks.Event) (list []hooks.Definition) {
+// PluginHooks returns the hooks that the programs of plugins have of an event, and what
+// is wrong with their rules.
+func PluginHooks(ctx context.Context, host *plugins.Host, e hooks.Event) (list []hooks.Definition, problems []hooks.Problem) {
 	for _, h := range host.Hooks(ctx, string(e)) {
 		handler := hooks.Handler{Server: h.Plugin, Tool: h.Name, If: h.Condition, Timeout: h.Timeout.Seconds(), Once: h.Once}
 		if h.AllowOnError {
@@ -47,7 +51,8 @@ func PluginHooks(ctx context.Context, host *plugins.Host, e hooks.Event) (list [
 		}
 		list = append(list, hooks.Define(hooks.Source{Name: "plugin " + h.Plugin}, e, h.Matcher, handler, h.Run))
 	}
-	return list
+	list, problems = hooks.CheckRules(list, CheckHookRule)
+	return list, append(problems, misspelt(list)...)
 }
 
 // HookEngine returns what runs the hooks of the sessions, for instance to try them;
@@ -162,7 +167,11 @@ func hookRule(o permissions.Options, base, rule string) (*permissions.Policy, er
 	}
 	o.Mode = permissions.ModeBypass
 	o.Sets = []permissions.RuleSet{{Source: permissions.SourceFlag, Base: base, Settings: permissions.Settings{Deny: []string{ruleOf(rule)}}}}
-	return permissions.New(o)
+	p, err := permissions.New(o)
+	if wrong := (*permissions.RuleError)(nil); errors.As(err, &wrong) { // it is of no flag
+		return nil, &permissions.RuleError{Rule: wrong.Rule, Column: wrong.Column, Reason: wrong.Reason}
+	}
+	return p, err
 }
 
 // matchesRule reports whether a permission rule matches a call: whether it would be

@@ -42,7 +42,8 @@ func (c *chat) cmdHooks(ctx context.Context, _ string) (string, error) {
 	defs, problems = append(defs[:len(defs):len(defs)], more...), append(problems[:len(problems):len(problems)], wrong...)
 	if host := c.agent.Plugins(); host != nil {
 		for _, e := range hooks.Events() {
-			defs = append(defs, agent.PluginHooks(ctx, host, e)...)
+			served, wrong := agent.PluginHooks(ctx, host, e)
+			defs, problems = append(defs, served...), append(problems, wrong...)
 		}
 	}
 	return hooksPage(defs, problems), nil

@@ -50,20 +50,22 @@ func (s *Setup) FrontHooks() (list []hooks.Definition, problems []hooks.Problem)
 	return list, problems
 }
 
-// PluginHooks returns the hooks that the programs of plugins serve.
-func (s *Setup) PluginHooks(ctx context.Context) (defs []hooks.Definition, err error) {
+// PluginHooks returns the hooks that the programs of plugins serve, and what is wrong
+// with them.
+func (s *Setup) PluginHooks(ctx context.Context) (defs []hooks.Definition, problems []hooks.Problem, err error) {
 	o := s.PluginOptions()
 	if s.bare || !s.Settings.Plugins.Enabled {
-		return nil, nil
+		return nil, nil, nil
 	}
 	a, err := s.OpenPlugins(ctx, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, e := range hooks.Events() {
-		defs = append(defs, agent.PluginHooks(ctx, a.Plugins(), e)...)
+		served, wrong := agent.PluginHooks(ctx, a.Plugins(), e)
+		defs, problems = append(defs, served...), append(problems, wrong...)
 	}
-	return defs, a.Close()
+	return defs, problems, a.Close()
 }
 
 // loadHooks reads the hooks of all settings, and of Claude Code's. Those of a project

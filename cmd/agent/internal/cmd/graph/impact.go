@@ -136,12 +136,15 @@ func (o *impactOptions) run(ctx context.Context, r *graph.Report) error {
 		return err
 	}
 	var failed []error
+	if !o.print {
+		fmt.Fprintf(o.Err, "%s in %s\n", display.Plural(len(r.Tests), "test"), display.Plural(len(r.Commands), "command"))
+	}
 	for _, c := range r.Commands {
-		fmt.Fprintf(o.Err, "%d tests: %s\n", len(r.Tests), display.OneLine(c.String(), 300))
 		if o.print {
 			fmt.Fprintln(o.Out, c)
 			continue
 		}
+		fmt.Fprintln(o.Err, display.OneLine(c.String(), 300))
 		cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(set.Dir, c.Dir), o.Out, o.Err
 		if err := cmd.Run(); err != nil {

@@ -58,11 +58,11 @@ func (o *listOptions) run(ctx context.Context) error {
 	defs, problems := set.Hooks()
 	more, wrong := set.FrontHooks()
 	defs, problems = append(defs, more...), append(problems, wrong...)
-	served, err := set.PluginHooks(ctx)
+	served, wrong, err := set.PluginHooks(ctx)
 	if err != nil {
 		return err
 	}
-	defs = append(defs, served...)
+	defs, problems = append(defs, served...), append(problems, wrong...)
 	if o.json {
 		out := struct {
 			Hooks    []listed `json:"hooks"`

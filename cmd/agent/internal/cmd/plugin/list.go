@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/plugins"
 )
 
 type listOptions struct {
@@ -63,6 +65,12 @@ func (h *host) infos() []setup.PluginInfo {
 		infos = append(infos, h.set.InstalledInfo(b))
 	}
 	for _, b := range h.Broken() {
+		own := func(i setup.PluginInfo) bool { return i.Name == b.Plugin && i.Scope == plugins.User }
+		edited := (*plugins.ChecksumError)(nil) // else it may be another plugin of the same name
+		if i := slices.IndexFunc(infos, own); i >= 0 && errors.As(b, &edited) && edited.Sealed == "" {
+			infos[i].State, infos[i].Problem = "broken", b.Err.Error()
+			continue
+		}
 		infos = append(infos, setup.PluginInfo{Name: b.Plugin, State: "broken", Problem: b.Err.Error(), Tools: []string{}})
 	}
 	return infos
@@ -75,7 +83,7 @@ func printPlugins(out io.Writer, infos []setup.PluginInfo) error {
 		if len(i.Holds) > 0 {
 			permissions = strings.Join(i.Holds, ", ")
 		}
-		if i.Manifest != nil {
+		if i.Manifest != nil && i.State != "broken" {
 			permissions = strings.Join(append(i.Holds, i.Manifest.Lines()...), "; ")
 		}
 		t.Row(display.VisibleLine(i.Name, 40), display.VisibleLine(i.Version, 20), i.Scope, i.State,

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/internal/plugintest"
 	"github.com/seed-009c0928/agent/plugins/bundles"
+	"github.com/seed-009c0928/agent/sdk/agent"
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
 
@@ -129,8 +130,27 @@ func (t *trial) run(ctx context.Context) (err error) {
 			}
 			t.results = append(t.results, r)
 		}
-		return nil
+		return t.rules(ctx, d)
 	})
+}
+
+// rules checks the permission rules of the hooks that the program serves.
+func (t *trial) rules(ctx context.Context, d *plugintest.Driver) error {
+	desc, err := d.Describe(ctx)
+	if err != nil {
+		return err
+	}
+	for _, h := range desc.Hooks {
+		if h.Condition == "" {
+			continue
+		}
+		r := checkResult{Check: "rule of hook " + h.Name, OK: true}
+		if err := agent.CheckHookRule(h.Condition); err != nil {
+			r.OK, r.Error = false, err.Error()
+		}
+		t.results = append(t.results, r)
+	}
+	return nil
 }
 
 // pieces checks that what the plugin's folder holds besides a program can be used. What

@@ -64,7 +64,8 @@ func (o *verifyOptions) run(ctx context.Context, names []string) error {
 		}
 	}
 	for _, b := range h.Broken() {
-		if wanted(b.Plugin) {
+		same := func(err error) bool { return err.Error() == b.Error() }
+		if wanted(b.Plugin) && !slices.ContainsFunc(failed, same) {
 			failed = append(failed, b)
 		}
 	}
