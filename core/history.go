@@ -56,12 +56,12 @@ func (s *Session) rebuild(ctx context.Context) (bool, error) {
 		}
 		last = e.Seq
 		approve(e)
-		if _, ok := e.Body.(event.User); ok {
-			s.span = tracecontext.Span{Trace: e.Trace, ID: e.Span}.Child(s.id, uint64(e.Seq))
-		}
 		if err := s.conversation.Apply(e, options); err != nil {
 			return false, err
 		}
+	}
+	if input := s.conversation.Input; input.Seq > 0 {
+		s.span = tracecontext.Span{Trace: input.Trace, ID: input.Span}.Child(s.id, uint64(input.Seq))
 	}
 	s.conversation.Questions.Resume()
 	s.rec.Skip(last)

@@ -27,6 +27,8 @@ type Conversation struct {
 	Cost      float64     // USD
 	// Settings are those that the host has recorded as changed, by name.
 	Settings map[string]string
+	// Input is the last record of an input that was applied.
+	Input event.Event
 	// Price is the price of a usage; nil, or false, if it is unknown.
 	Price func(provider, name string, u model.Usage) (float64, bool)
 
@@ -262,6 +264,7 @@ func (c *Conversation) Apply(e event.Event, o Options) error {
 	case event.Prompt:
 		c.Prompt = Prompt{b.Text, b.Provider, b.Model, b.Profile, true}
 	case event.User:
+		c.Input = e
 		c.AddInput(e.Seq, b.Input, b.Content)
 	case event.Idle:
 		c.Stopped = b.State != Unfinished
