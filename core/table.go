@@ -30,28 +30,26 @@ type Entry struct {
 type Snapshot struct {
 	version uint64
 	entries []Entry
-	byName  map[string]Entry
+	byName  map[string]int // indexes in entries and defs
 	defs    []model.ToolDef
 }
 
 // NewSnapshot builds a table. The model sees the entries in this order; of two
 // with the same name the later wins. The version distinguishes tables.
 func NewSnapshot(version uint64, entries []Entry) *Snapshot {
-	s := &Snapshot{version: version, byName: make(map[string]Entry, len(entries))}
-	index := make(map[string]int, len(entries))
+	s := &Snapshot{version: version, entries: make([]Entry, 0, len(entries)), byName: make(map[string]int, len(entries))}
 	for _, e := range entries {
 		e.check = &checker{}
-		if i, ok := index[e.ModelName]; ok {
+		if i, ok := s.byName[e.ModelName]; ok {
 			s.entries[i] = e
 			continue
 		}
-		index[e.ModelName] = len(s.entries)
+		s.byName[e.ModelName] = len(s.entries)
 		s.entries = append(s.entries, e)
 	}
 	s.defs = make([]model.ToolDef, len(s.entries))
 	for i := range s.entries {
 		e := &s.entries[i]
-		s.byName[e.ModelName] = *e
 		d := e.Tool.Definition()
 		s.defs[i] = model.ToolDef{Name: e.ModelName, Description: d.Description, Schema: d.Schema, Deferred: e.Deferred, Late: e.Late}
 		if e.Shown != nil {
@@ -66,8 +64,11 @@ func (s *Snapshot) Version() uint64 { return s.version }
 
 // Lookup returns the tool with the model's name for it.
 func (s *Snapshot) Lookup(name string) (Entry, bool) {
-	e, ok := s.byName[name]
-	return e, ok
+	i, ok := s.byName[name]
+	if !ok {
+		return Entry{}, false
+	}
+	return s.entries[i], true
 }
 
 // Entries returns the tools in order. The slice is shared: do not change it.

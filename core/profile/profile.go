@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	"github.com/seed-009c0928/agent/core"
 )
@@ -143,18 +144,13 @@ func (s spec) prompt(ctx context.Context, name string, req core.PromptRequest, o
 		documents = readDocuments(ctx, req.Environment, repo.root, append([]string{"AGENTS.md"}, s.documents...)) // while git runs
 		repo.git.Wait()
 	}
-	var b strings.Builder
-	for _, layer := range []string{base, environment(req, repo, facts), repo.snapshot(), documents} {
-		if layer = strings.TrimSpace(layer); layer == "" {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteString("\n\n")
-		}
-		b.WriteString(layer)
+	layers := []string{base, environment(req, repo, facts), repo.snapshot(), documents}
+	for i, layer := range layers {
+		layers[i] = strings.TrimSpace(layer)
 	}
-	b.WriteByte('\n')
-	return b.String(), nil
+	layers = slices.DeleteFunc(layers, func(layer string) bool { return layer == "" })
+	text := strings.Join(layers, "\n\n") + "\n"
+	return unique.Make(text).Value(), nil // a thousand sessions of a workspace hold it once
 }
 
 // baseOf returns the instructions of a profile: the common ones, with the

@@ -129,6 +129,7 @@ type Agent struct {
 	commands *proc.Supervisor
 	env      core.Environment
 	tools    *registry.Registry
+	tables   tables // of tools, by profile
 	policy   core.Policy
 	recorded atomic.Bool // a session has a log
 	hidden   *store.Hidden
@@ -206,7 +207,9 @@ func (a *Agent) Tools() core.ToolTable { return a.tools }
 
 // ToolsOf returns the table of the tools that a session with the profile of
 // that name has, see [core.ToolDefinition].
-func (a *Agent) ToolsOf(profile string) core.ToolTable { return &view{base: a.tools, profile: profile} }
+func (a *Agent) ToolsOf(profile string) core.ToolTable {
+	return &view{base: &a.tables, profile: profile}
+}
 
 // Policy returns the policy for tool calls.
 func (a *Agent) Policy() core.Policy { return a.policy }

@@ -30,7 +30,7 @@ type MCPServerOptions struct {
 // other would recurse without end. The caller must close the server before the
 // agent.
 func (a *Agent) MCPServer(o MCPServerOptions) (*server.Server, error) {
-	tools := &view{base: a.tools, profile: o.Calls.Profile.Name}
+	tools := &view{base: &a.tables, profile: o.Calls.Profile.Name}
 	own := &ownTools{base: tools}
 	if a.mcp != nil {
 		for _, set := range a.mcp.Toolsets() {

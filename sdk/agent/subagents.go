@@ -310,7 +310,7 @@ func (a *Agent) place(ctx context.Context, cfg *core.Config, req subagent.Reques
 
 // viewOf returns the tools of a subagent.
 func (a *Agent) viewOf(child *node, d *subagent.Definition, profile string) *view {
-	v := &view{base: a.tools, profile: profile}
+	v := &view{base: &a.tables, profile: profile}
 	if d != nil {
 		v.only, v.without = d.Tools, d.Disallowed
 	}

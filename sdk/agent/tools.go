@@ -15,6 +15,7 @@ import (
 func (a *Agent) addTools(ctx context.Context) error {
 	opts := a.opts
 	a.tools = registry.New(registry.Options{Allowed: opts.Allowed, Disallowed: opts.Disallowed})
+	a.tables.all = a.tools
 	if !opts.NoBuiltins {
 		a.builtins = tools.Builtin(tools.Options{Unguarded: opts.UnguardedWrites, PDF: a.pdf()})
 		if err := a.tools.AddBuiltin(ctx, a.builtins); err != nil {

@@ -9,9 +9,41 @@ import (
 	"github.com/seed-009c0928/agent/core/profile"
 )
 
-// view is the table of the tools that a profile has.
+// tables are those of the tools that profiles have. Sessions share them, and with
+// them what is known of the tools' arguments.
+type tables struct {
+	all core.ToolTable
+
+	mu   sync.Mutex
+	of   *core.Snapshot            // the table that made is derived from
+	made map[string]*core.Snapshot // by profile
+}
+
+func (t *tables) snapshot(ctx context.Context, name string) (*core.Snapshot, error) {
+	all, err := t.all.Snapshot(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if all != nil && all != t.of {
+		t.of, t.made = all, map[string]*core.Snapshot{}
+	}
+	if t.of != nil && t.made[name] == nil {
+		t.made[name] = keep(t.of, func(_ string, def core.ToolDefinition) bool { return profile.HasTool(name, def) })
+	}
+	return t.made[name], err
+}
+
+// keep returns a table with some tools of another.
+func keep(all *core.Snapshot, wanted func(modelName string, def core.ToolDefinition) bool) *core.Snapshot {
+	entries := slices.DeleteFunc(slices.Clone(all.Entries()), func(e core.Entry) bool { return !wanted(e.ModelName, e.Tool.Definition()) })
+	if len(entries) == len(all.Entries()) {
+		return all
+	}
+	return core.NewSnapshot(all.Version(), entries)
+}
+
+// view is the table of the tools that a session has.
 type view struct {
-	base    core.ToolTable
+	base    *tables
 	only    []string // names; empty = all
 	without []string
 
@@ -27,25 +59,21 @@ var _ core.ToolTable = (*view)(nil)
 func (v *view) set(name string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.profile, v.of = name, nil
+	v.profile = name
 }
 
 // Snapshot implements [core.ToolTable].
 func (v *view) Snapshot(ctx context.Context) (*core.Snapshot, error) {
-	all, err := v.base.Snapshot(ctx)
+	v.mu.Lock()
+	name := v.profile
+	v.mu.Unlock()
+	all, err := v.base.snapshot(ctx, name)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if all == nil || all == v.of {
-		return v.now, err
-	}
-	entries := slices.DeleteFunc(slices.Clone(all.Entries()), func(e core.Entry) bool {
-		def := e.Tool.Definition()
-		return !profile.HasTool(v.profile, def) ||
-			len(v.only) > 0 && !slices.Contains(v.only, e.ModelName) || slices.Contains(v.without, def.Name) || slices.Contains(v.without, e.ModelName)
-	})
-	v.of, v.now = all, all
-	if len(entries) < len(all.Entries()) {
-		v.now = core.NewSnapshot(all.Version(), entries)
+	if all != nil && all != v.of {
+		v.of, v.now = all, keep(all, func(name string, def core.ToolDefinition) bool {
+			return (len(v.only) == 0 || slices.Contains(v.only, name)) && !slices.Contains(v.without, def.Name) && !slices.Contains(v.without, name)
+		})
 	}
 	return v.now, err
 }
