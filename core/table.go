@@ -64,11 +64,10 @@ func (s *Snapshot) Version() uint64 { return s.version }
 
 // Lookup returns the tool with the model's name for it.
 func (s *Snapshot) Lookup(name string) (Entry, bool) {
-	i, ok := s.byName[name]
-	if !ok {
-		return Entry{}, false
+	if i, ok := s.byName[name]; ok {
+		return s.entries[i], true
 	}
-	return s.entries[i], true
+	return Entry{}, false
 }
 
 // Entries returns the tools in order. The slice is shared: do not change it.
