@@ -26,6 +26,7 @@ const maxFile = 1 << 20
 // fileFacts is what the analysis found in one file.
 type fileFacts struct {
 	path     string
+	number   int32 // in the graph
 	language string
 	hash     string // of the content
 	size     int64
