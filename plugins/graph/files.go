@@ -41,8 +41,12 @@ type fileFacts struct {
 	before   *outline // of the text before this one
 }
 
-// normalize sorts the facts and removes repetitions; the most certain one stays.
+// normalize sorts the facts and removes repetitions; the most certain one stays. A file
+// that is gone (nil) has none.
 func (f *fileFacts) normalize() {
+	if f == nil {
+		return
+	}
 	slices.SortFunc(f.facts, func(a, b fact) int {
 		if c := cmp.Compare(a.from, b.from); c != 0 {
 			return c

@@ -146,8 +146,9 @@ func unresolved(language, name string) string { return language + ":?#" + name }
 
 func (g *Graph) fact(r ref) *fact { return &g.sources[r.file].facts[r.index] }
 
-func newGraph() *Graph {
-	return &Graph{files: map[string]*fileFacts{}, numbers: map[string]int32{}}
+// newGraph returns a graph with room for a number of nodes.
+func newGraph(nodes int) *Graph {
+	return &Graph{files: map[string]*fileFacts{}, numbers: make(map[string]int32, nodes), vertices: make([]vertex, 0, nodes)}
 }
 
 // number returns the number of an ID, a new one if it has none.
@@ -172,7 +173,8 @@ func (g *Graph) vertex(id string) vertex {
 // node returns the node with an ID, or nil.
 func (g *Graph) node(id string) *Node { return g.vertex(id).node }
 
-// put replaces what is known of a file; f is nil if the file is gone.
+// put replaces what is known of a file, whose facts are in their normal order; f is nil
+// if the file is gone.
 func (g *Graph) put(path string, f *fileFacts) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -184,7 +186,6 @@ func (g *Graph) put(path string, f *fileFacts) {
 	if f == nil {
 		return
 	}
-	f.normalize()
 	if old != nil {
 		f.number = old.number
 	} else {
@@ -195,17 +196,39 @@ func (g *Graph) put(path string, f *fileFacts) {
 	for i := range f.nodes {
 		g.vertices[g.number(f.nodes[i].ID)].node = &f.nodes[i]
 	}
-	for i := range f.facts {
-		x := &f.facts[i]
-		from, to := g.number(x.from), g.number(x.to)
-		r := ref{file: f.number, index: int32(i), tier: -1, dispatches: x.dispatches()}
-		if x.kind.causes() {
-			r.tier = int8(rank(x.confidence))
+	g.link(f)
+}
+
+// link adds the edges that a file states.
+func (g *Graph) link(f *fileFacts) {
+	for first := 0; first < len(f.facts); {
+		n := first + 1
+		for n < len(f.facts) && f.facts[n].from == f.facts[first].from {
+			n++
 		}
-		r.other = to
-		g.vertices[from].out = append(g.vertices[from].out, r)
-		r.other = from
-		g.vertices[to].in = append(g.vertices[to].in, r)
+		from := g.number(f.facts[first].from)
+		out := slices.Grow(g.vertices[from].out, n-first)
+		for i, x := range f.facts[first:n] {
+			r := ref{file: f.number, index: int32(first + i), other: g.number(x.to), tier: -1, dispatches: x.dispatches()}
+			if x.kind.causes() {
+				r.tier = int8(rank(x.confidence))
+			}
+			out = append(out, r)
+			in := &g.vertices[r.other].in
+			r.other = from
+			*in = append(*in, r)
+		}
+		g.vertices[from].out = out
+		first = n
+	}
+}
+
+// fit gives back the room that lists of edges grew into and do not fill.
+func (g *Graph) fit() {
+	for i := range g.vertices {
+		if v := &g.vertices[i]; cap(v.in) > len(v.in) {
+			v.in = slices.Clone(v.in)
+		}
 	}
 }
 
