@@ -95,7 +95,7 @@ func (g *Graph) callsByName(n Node) (found []use) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	for _, r := range g.vertex(unresolved(n.Language(), lastPart(n.Name()))).in {
-		f, by := r.fact(), ""
+		f, by := g.fact(r), ""
 		from := g.vertices[r.other].node
 		if from == nil || from.ID == n.ID {
 			continue
@@ -103,7 +103,7 @@ func (g *Graph) callsByName(n Node) (found []use) {
 		if from.Kind != File {
 			by = from.Name()
 		}
-		found = append(found, use{r.file.path, int(f.line), by, Low})
+		found = append(found, use{g.sources[r.file].path, int(f.line), by, Low})
 	}
 	slices.SortFunc(found, func(a, b use) int {
 		return cmp.Or(cmp.Compare(near[b.file], near[a.file]), cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line))

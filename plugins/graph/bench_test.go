@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -25,6 +26,22 @@ func BenchmarkSection(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		n := nodes[i%len(nodes)]
 		x.Section(graph.Focus{Input: "change `" + n.Name() + "`", Files: []string{n.File}, Tokens: 1500})
+	}
+}
+
+// BenchmarkStart opens the index of this module with nothing changed.
+func BenchmarkStart(b *testing.B) {
+	o := graph.Options{Cache: b.TempDir()}
+	open(b, "../..", o)
+	b.ReportAllocs()
+	for b.Loop() {
+		x, err := graph.Open("../..", o)
+		if err == nil {
+			err = errors.Join(x.Refresh(b.Context()), x.Close())
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

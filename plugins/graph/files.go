@@ -26,6 +26,7 @@ const maxFile = 1 << 20
 // fileFacts is what the analysis found in one file.
 type fileFacts struct {
 	path     string
+	number   int32 // in the graph
 	language string
 	hash     string // of the content
 	size     int64
@@ -40,8 +41,12 @@ type fileFacts struct {
 	before   *outline // of the text before this one
 }
 
-// normalize sorts the facts and removes repetitions; the most certain one stays.
+// normalize sorts the facts and removes repetitions; the most certain one stays. A file
+// that is gone (nil) has none.
 func (f *fileFacts) normalize() {
+	if f == nil {
+		return
+	}
 	slices.SortFunc(f.facts, func(a, b fact) int {
 		if c := cmp.Compare(a.from, b.from); c != 0 {
 			return c

@@ -106,12 +106,12 @@ type Warning struct {
 type Graph struct {
 	mu       sync.RWMutex
 	files    map[string]*fileFacts
+	sources  []*fileFacts     // by the number of the file; nil if it is gone
 	numbers  map[string]int32 // of each ID; an ID keeps its number even if it is gone
 	vertices []vertex         // by number
 
-	usesMu sync.Mutex         // while mu is locked for reading
-	uses   []uses             // by number; nil after a change
-	names  map[string][]int32 // numbers by the last part of a name; nil after a change
+	namesMu sync.Mutex         // while mu is locked for reading
+	names   map[string][]int32 // numbers by the last part of a name; nil after a change
 }
 
 // vertex is an ID with what is known of it.
@@ -130,21 +130,25 @@ type fact struct {
 	rule       string
 }
 
-// ref names a fact of a file.
+// ref names a fact of a file, and has of it what walks need. It has no pointers, so the
+// garbage collector does not read what is most of a graph.
 type ref struct {
-	file  *fileFacts
-	index int32
-	other int32 // the number of the other end
+	file       int32 // the number of the file
+	index      int32 // of the fact
+	other      int32 // the number of the other end
+	tier       int8  // the rank of its confidence; -1 if no change spreads along it
+	dispatches bool  // it leads from an interface of Go to what implements it
 }
 
 // unresolved is the other end of a call of which nothing is known but the name of the
 // method. There is never a node with this ID, so no walk gets there.
 func unresolved(language, name string) string { return language + ":?#" + name }
 
-func (r ref) fact() *fact { return &r.file.facts[r.index] }
+func (g *Graph) fact(r ref) *fact { return &g.sources[r.file].facts[r.index] }
 
-func newGraph() *Graph {
-	return &Graph{files: map[string]*fileFacts{}, numbers: map[string]int32{}}
+// newGraph returns a graph with room for a number of nodes.
+func newGraph(nodes int) *Graph {
+	return &Graph{files: map[string]*fileFacts{}, numbers: make(map[string]int32, nodes), vertices: make([]vertex, 0, nodes)}
 }
 
 // number returns the number of an ID, a new one if it has none.
@@ -169,51 +173,89 @@ func (g *Graph) vertex(id string) vertex {
 // node returns the node with an ID, or nil.
 func (g *Graph) node(id string) *Node { return g.vertex(id).node }
 
-// put replaces what is known of a file; f is nil if the file is gone.
+// put replaces what is known of a file, whose facts are in their normal order; f is nil
+// if the file is gone.
 func (g *Graph) put(path string, f *fileFacts) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.uses, g.names = nil, nil
-	if old := g.files[path]; old != nil {
-		for i := range old.nodes {
-			if v := &g.vertices[g.number(old.nodes[i].ID)]; v.node == &old.nodes[i] {
-				v.node = nil
-			}
-		}
-		g.unlink(old)
-		delete(g.files, path)
+	g.names = nil
+	old := g.files[path]
+	if old != nil {
+		g.remove(old)
 	}
 	if f == nil {
 		return
 	}
-	f.normalize()
-	g.files[path] = f
+	if old != nil {
+		f.number = old.number
+	} else {
+		f.number = int32(len(g.sources))
+		g.sources = append(g.sources, nil)
+	}
+	g.files[path], g.sources[f.number] = f, f
 	for i := range f.nodes {
 		g.vertices[g.number(f.nodes[i].ID)].node = &f.nodes[i]
 	}
-	for i := range f.facts {
-		from, to := g.number(f.facts[i].from), g.number(f.facts[i].to)
-		g.vertices[from].out = append(g.vertices[from].out, ref{f, int32(i), to})
-		g.vertices[to].in = append(g.vertices[to].in, ref{f, int32(i), from})
+	g.link(f)
+}
+
+// link adds the edges that a file states.
+func (g *Graph) link(f *fileFacts) {
+	for first := 0; first < len(f.facts); {
+		n := first + 1
+		for n < len(f.facts) && f.facts[n].from == f.facts[first].from {
+			n++
+		}
+		from := g.number(f.facts[first].from)
+		out := slices.Grow(g.vertices[from].out, n-first)
+		for i, x := range f.facts[first:n] {
+			r := ref{file: f.number, index: int32(first + i), other: g.number(x.to), tier: -1, dispatches: x.dispatches()}
+			if x.kind.causes() {
+				r.tier = int8(rank(x.confidence))
+			}
+			out = append(out, r)
+			in := &g.vertices[r.other].in
+			r.other = from
+			*in = append(*in, r)
+		}
+		g.vertices[from].out = out
+		first = n
 	}
 }
 
-// unlink removes the edges that a file states; each list is gone through once.
-func (g *Graph) unlink(old *fileFacts) {
+// fit gives back the room that lists of edges grew into and do not fill.
+func (g *Graph) fit() {
+	for i := range g.vertices {
+		if v := &g.vertices[i]; cap(v.in) > len(v.in) {
+			v.in = slices.Clone(v.in)
+		}
+	}
+}
+
+// remove removes a file with its nodes and the edges that it states; each list of edges
+// is gone through once.
+func (g *Graph) remove(old *fileFacts) {
+	for i := range old.nodes {
+		if v := &g.vertices[g.number(old.nodes[i].ID)]; v.node == &old.nodes[i] {
+			v.node = nil
+		}
+	}
 	out, in := map[int32]bool{}, map[int32]bool{}
 	for i := range old.facts {
 		out[g.number(old.facts[i].from)], in[g.number(old.facts[i].to)] = true, true
 	}
 	for n := range out {
-		g.vertices[n].out = without(g.vertices[n].out, old)
+		g.vertices[n].out = without(g.vertices[n].out, old.number)
 	}
 	for n := range in {
-		g.vertices[n].in = without(g.vertices[n].in, old)
+		g.vertices[n].in = without(g.vertices[n].in, old.number)
 	}
+	delete(g.files, old.path)
+	g.sources[old.number] = nil
 }
 
 // without removes a file's edges from a list.
-func without(list []ref, file *fileFacts) []ref {
+func without(list []ref, file int32) []ref {
 	if list = slices.DeleteFunc(list, func(r ref) bool { return r.file == file }); len(list) == 0 {
 		return nil
 	}
@@ -295,9 +337,9 @@ func (g *Graph) In(id string, kinds ...Relation) []Edge {
 func (g *Graph) edges(list []ref, kinds []Relation) []Edge {
 	var edges []Edge
 	for _, r := range list {
-		f := r.fact()
+		f := g.fact(r)
 		if g.node(f.from) != nil && g.node(f.to) != nil && (len(kinds) == 0 || slices.Contains(kinds, f.kind)) {
-			edges = append(edges, f.edge(r.file.path))
+			edges = append(edges, f.edge(g.sources[r.file].path))
 		}
 	}
 	slices.SortStableFunc(edges, func(a, b Edge) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
@@ -362,8 +404,8 @@ func (g *Graph) named(name string) []Node {
 // byName returns the numbers of what files define by the last part of its name, in the
 // order of files and lines. It is made once after each change.
 func (g *Graph) byName() map[string][]int32 {
-	g.usesMu.Lock()
-	defer g.usesMu.Unlock()
+	g.namesMu.Lock()
+	defer g.namesMu.Unlock()
 	if g.names == nil {
 		g.names = map[string][]int32{}
 		for _, path := range slices.Sorted(maps.Keys(g.files)) {

@@ -83,13 +83,13 @@ type wave struct {
 	at    []int32          // by the number of a node: 1 + the index of its hit; 0 if it was not reached
 	front [][]int32        // the hits with the confidence at hand, by distance
 	later [3][][]laterEdge // of less confidence, by the distance of where they start
+	found [3]int           // the edges by which something was reached, by the rank of their confidence
 	types bool             // a method was reached through an interface
 }
 
 // hit is a node that was reached.
 type hit struct {
-	node     *Node
-	number   int32
+	number   int32 // of the node
 	via      int32 // the hit before it on the way from the change; -1 for what changed
 	distance int32
 	tier     int8 // the rank of its confidence
@@ -99,13 +99,13 @@ type hit struct {
 // laterEdge is an edge to a hit, from a node that was not reached yet.
 type laterEdge struct {
 	from, via  int32
-	confidence Confidence
+	tier       int8 // the rank of its confidence
 	dispatches bool
 }
 
 func (w *wave) start(n *Node) {
 	if number := w.g.numbers[n.ID]; w.at[number] == 0 {
-		w.reach(hit{node: n, number: number, via: -1})
+		w.reach(hit{number: number, via: -1})
 		w.r.Changed = append(w.r.Changed, *n)
 	}
 }
@@ -140,12 +140,9 @@ func (w *wave) edges(at int32, tier int) {
 		if w.at[ref.other] != 0 {
 			continue
 		}
-		f := ref.fact()
-		if !f.kind.causes() {
-			continue
-		}
-		e := laterEdge{ref.other, at, f.confidence, f.dispatches()}
-		switch n := rank(f.confidence); {
+		e := laterEdge{ref.other, at, ref.tier, ref.dispatches}
+		switch n := int(ref.tier); {
+		case n < 0: // no change spreads along it
 		case n <= tier:
 			w.follow(e, tier)
 		case n < len(w.later):
@@ -155,10 +152,10 @@ func (w *wave) edges(at int32, tier int) {
 }
 
 func (w *wave) follow(e laterEdge, tier int) {
-	if n := w.g.vertices[e.from].node; n != nil && w.at[e.from] == 0 {
-		w.r.Edges[e.confidence]++
+	if w.at[e.from] == 0 && w.g.vertices[e.from].node != nil {
+		w.found[e.tier]++
 		w.types = w.types || e.dispatches
-		w.reach(hit{node: n, number: e.from, via: e.via, distance: w.hits[e.via].distance + 1, tier: int8(tier)})
+		w.reach(hit{number: e.from, via: e.via, distance: w.hits[e.via].distance + 1, tier: int8(tier)})
 	}
 }
 
@@ -170,8 +167,10 @@ func (w *wave) prune() {
 		switch h := &w.hits[i]; {
 		case h.distance == 0:
 			changed = append(changed, h.number)
-		case h.node.Kind == Test && h.node.Language() == "go":
-			tests = append(tests, h.number)
+		default:
+			if n := w.node(h); n.Kind == Test && n.Language() == "go" {
+				tests = append(tests, h.number)
+			}
 		}
 	}
 	if !w.types || len(tests) == 0 {
@@ -192,46 +191,73 @@ func put[T any](lists [][]T, i int, e T) [][]T {
 	return lists
 }
 
-func byCertainty(a, b hit) int {
-	if c := cmp.Or(cmp.Compare(a.tier, b.tier), cmp.Compare(a.distance, b.distance)); c != 0 {
-		return c
+// byRank are the confidences of edges by their rank.
+var byRank = [...]Confidence{High, Medium, Low}
+
+func (w *wave) node(h *hit) *Node { return w.g.vertices[h.number].node }
+
+// affected returns hits for a report; nil for none.
+func (w *wave) affected(hits []*hit) (list []Affected) {
+	list = slices.Grow(list, len(hits))
+	for _, h := range hits {
+		a := Affected{Node: *w.node(h), Distance: int(h.distance), Confidence: byRank[h.tier]}
+		if h.via >= 0 {
+			a.Via = w.g.vertices[w.hits[h.via].number].id
+		}
+		list = append(list, a)
 	}
-	return cmp.Compare(a.node.ID, b.node.ID)
+	return list
 }
 
-// affected returns a hit for a report.
-func (w *wave) affected(h hit) Affected {
-	a := Affected{Node: *h.node, Distance: int(h.distance), Confidence: [...]Confidence{High, Medium, Low}[h.tier]}
-	if h.via >= 0 {
-		a.Via = w.hits[h.via].node.ID
+// sorted returns the hits for a report: the most certain first, then the nearest, as they
+// were reached, and of the same kind by ID.
+func (w *wave) sorted() []*hit {
+	list := make([]*hit, 0, len(w.hits))
+	for i := range w.hits {
+		if h := &w.hits[i]; !h.pruned && w.node(h).Kind != Package {
+			list = append(list, h)
+		}
 	}
-	return a
+	for rest := list; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].tier == rest[0].tier && rest[n].distance == rest[0].distance {
+			n++
+		}
+		slices.SortFunc(rest[:n], func(a, b *hit) int { return cmp.Compare(w.g.vertices[a.number].id, w.g.vertices[b.number].id) })
+		rest = rest[n:]
+	}
+	return list
 }
 
 // collect fills the lists of the report.
 func (w *wave) collect() {
 	r := w.r
+	for tier, n := range w.found {
+		if n > 0 {
+			r.Edges[byRank[tier]] = n
+		}
+	}
+	var tests, functions []*hit
 	files := map[string]bool{} // with something that a change may break
 	unsafe := map[string]bool{}
-	sorted := slices.DeleteFunc(slices.Clone(w.hits), func(h hit) bool { return h.pruned || h.node.Kind == Package })
-	slices.SortFunc(sorted, byCertainty)
-	for _, h := range sorted {
-		unsafe[h.node.File] = true
-		if h.node.Kind == Test {
-			r.Tests = append(r.Tests, w.affected(h))
+	for _, h := range w.sorted() {
+		n := w.node(h)
+		unsafe[n.File] = true
+		if n.Kind == Test {
+			tests = append(tests, h)
 		}
 		if h.distance == 0 {
 			continue
 		}
-		if h.node.Kind == Function || h.node.Kind == Method {
-			r.Functions = append(r.Functions, w.affected(h))
+		if n.Kind == Function || n.Kind == Method {
+			functions = append(functions, h)
 		}
-		if !files[h.node.File] {
-			files[h.node.File] = true
-			a := w.affected(h)
-			r.Files = append(r.Files, AffectedFile{a.File, a.Distance, a.Confidence})
+		if !files[n.File] {
+			files[n.File] = true
+			r.Files = append(r.Files, AffectedFile{n.File, int(h.distance), byRank[h.tier]})
 		}
 	}
+	r.Tests, r.Functions = w.affected(tests), w.affected(functions)
 	for _, name := range slices.Sorted(maps.Keys(unsafe)) {
 		if f := w.g.files[name]; f != nil {
 			for _, warning := range f.warnings {
@@ -295,7 +321,7 @@ func (g *Graph) Why(from, to string) []Step {
 			at := queue[0]
 			queue = queue[1:]
 			for _, r := range g.vertices[at].out {
-				f := r.fact()
+				f := g.fact(r)
 				if seen[r.other] || g.vertices[r.other].node == nil || !(f.kind.causes() || f.kind == Imports) || rank(f.confidence) > rank(tier) {
 					continue
 				}
@@ -309,8 +335,8 @@ func (g *Graph) Why(from, to string) []Step {
 	}
 	var steps []Step
 	for at := end; at != start; {
-		f := before[at].fact()
-		steps = append(steps, f.edge(before[at].file.path))
+		f := g.fact(before[at])
+		steps = append(steps, f.edge(g.sources[before[at].file].path))
 		at = g.numbers[f.from]
 	}
 	slices.Reverse(steps)
@@ -353,7 +379,7 @@ func (t *tarjan) visit(root string) {
 	for len(frames) > 0 {
 		top := &frames[len(frames)-1]
 		if out := t.g.vertex(top.id).out; top.next < len(out) {
-			f := out[top.next].fact()
+			f := t.g.fact(out[top.next])
 			top.next++
 			switch {
 			case f.kind != Imports || t.g.node(f.to) == nil || t.g.node(f.to).Kind != File:

@@ -73,18 +73,24 @@ func Open(root string, o Options) (*Index, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the workspace: %w", err)
 	}
-	x := &Index{root: root, options: o, dir: dir, graph: newGraph(), scanned: map[string]*fileFacts{}}
+	x := &Index{root: root, options: o, dir: dir, scanned: map[string]*fileFacts{}}
 	x.golang = newGolang(func(name string) ([]byte, error) { return readFile(dir, name, maxFile) })
 	if o.Cache != "" {
 		if x.store, err = openStore(o.Cache, root); err != nil {
 			return nil, errors.Join(err, dir.Close())
 		}
-		for path, f := range x.store.load() {
-			x.scanned[path] = f
-			x.graph.put(path, f)
-		}
+		x.scanned = x.store.load()
 		x.methods = len(x.scanned) > 0
 	}
+	nodes := 0
+	for _, f := range x.scanned {
+		nodes += len(f.nodes)
+	}
+	x.graph = newGraph(nodes + nodes/10) // and what is named without being there
+	for path, f := range x.scanned {
+		x.graph.put(path, f)
+	}
+	x.graph.fit()
 	return x, nil
 }
 
@@ -126,6 +132,7 @@ func (x *Index) Refresh(ctx context.Context) (err error) {
 	x.changed = slices.Sorted(maps.Keys(changed))
 	err = x.analyse(ctx, changed)
 	for path, f := range changed {
+		f.normalize()
 		x.graph.put(path, f)
 	}
 	x.link()
@@ -222,7 +229,7 @@ func (x *Index) scanFile(s source, old *fileFacts) (f *fileFacts) {
 			f.warn("failed", 0, "cannot be analysed: %v", r)
 		}
 	}()
-	data, err := readFile(x.dir, s.path, maxFile)
+	data, err := settled(s, old, func() ([]byte, error) { return readFile(x.dir, s.path, maxFile) })
 	if err != nil {
 		f.warn("unreadable", 0, "not analysed: %v", err)
 		return f
@@ -253,6 +260,21 @@ func (x *Index) scanFile(s source, old *fileFacts) (f *fileFacts) {
 	return f
 }
 
+// settled reads a file. One that had a text and was just emptied is likely to be written:
+// many programs empty a file and then fill it. Read in between, a package would be without
+// its declarations, and all that import it be analysed twice. It is given a moment.
+func settled(s source, old *fileFacts, read func() ([]byte, error)) (data []byte, err error) {
+	const tries = 10
+	for range tries {
+		data, err = read()
+		if err != nil || len(data) > 0 || old == nil || old.hash == contentHash(nil) || time.Since(s.modified) > settle {
+			break
+		}
+		time.Sleep(settle / tries)
+	}
+	return data, err
+}
+
 // analyse completes the facts of changed files and of those that depend on them.
 func (x *Index) analyse(ctx context.Context, changed map[string]*fileFacts) error {
 	if len(changed) == 0 && x.modules == x.walker.version {
@@ -281,7 +303,9 @@ const methodsFile = "\x00go"
 // link renews the facts that belong to no single file.
 func (x *Index) link() {
 	if x.methods {
-		x.graph.put(methodsFile, &fileFacts{path: methodsFile, facts: implementations(x.scanned)})
+		f := &fileFacts{path: methodsFile, facts: implementations(x.scanned)}
+		f.normalize()
+		x.graph.put(methodsFile, f)
 		x.methods = false
 	}
 }

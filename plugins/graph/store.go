@@ -10,7 +10,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -42,27 +44,55 @@ func (s *store) load() map[string]*fileFacts {
 	if err != nil || !bytes.HasPrefix(data, []byte(storeMagic)) {
 		return files
 	}
-	rest := data[len(storeMagic):]
-	for len(rest) >= 8 {
-		n, sum := int(binary.LittleEndian.Uint32(rest)), binary.LittleEndian.Uint32(rest[4:])
-		if n > len(rest)-8 || crc32.ChecksumIEEE(rest[8:8+n]) != sum {
+	records, whole := split(data[len(storeMagic):])
+	for _, f := range decodeAll(records) {
+		if f == nil {
+			whole = false
 			break
 		}
-		if f, ok := decodeFacts(rest[8 : 8+n]); !ok {
-			break
-		} else if f.language == "" {
+		if f.language == "" {
 			delete(files, f.path)
 		} else {
 			files[f.path] = f
 		}
-		rest = rest[8+n:]
 	}
 	s.written = len(data)
 	s.live = s.written
-	if len(rest) > 0 {
+	if !whole {
 		s.live = 0 // rewrite
 	}
 	return files
+}
+
+// split returns the records of a store up to the first that is not complete, and whether
+// that is all.
+func split(data []byte) (records [][]byte, whole bool) {
+	for len(data) >= 8 {
+		n, sum := int(binary.LittleEndian.Uint32(data)), binary.LittleEndian.Uint32(data[4:])
+		if n > len(data)-8 || crc32.ChecksumIEEE(data[8:8+n]) != sum {
+			break
+		}
+		records, data = append(records, data[8:8+n]), data[8+n:]
+	}
+	return records, len(data) == 0
+}
+
+// decodeAll decodes records side by side; what cannot be decoded is nil.
+func decodeAll(records [][]byte) []*fileFacts {
+	all := make([]*fileFacts, len(records))
+	var wg sync.WaitGroup
+	n := runtime.GOMAXPROCS(0)
+	for worker := range n {
+		wg.Go(func() {
+			for i := worker; i < len(records); i += n {
+				if f, ok := decodeFacts(records[i]); ok {
+					all[i] = f
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return all
 }
 
 // save appends what changed, or writes everything if most of the file is out of date.
@@ -215,9 +245,11 @@ func (f *goFile) encode(e *encoder) {
 	}
 }
 
-// decoder reads what an encoder wrote; bad is set if it cannot.
+// decoder reads what an encoder wrote; bad is set if it cannot. The texts that it returns
+// are parts of one, so that each need not be allocated.
 type decoder struct {
-	b       []byte
+	b       []byte // the rest
+	text    string // all
 	strings []string
 	bad     bool
 }
@@ -266,7 +298,8 @@ func (d *decoder) str() string {
 		d.bad, d.b = true, nil
 		return ""
 	}
-	s := string(d.b[:n])
+	start := len(d.text) - len(d.b)
+	s := d.text[start : start+int(n)]
 	d.b = d.b[n:]
 	d.strings = append(d.strings, s)
 	return s
@@ -283,7 +316,7 @@ func (d *decoder) list() []string {
 func (d *decoder) bool() bool { return d.num() != 0 }
 
 func decodeFacts(b []byte) (*fileFacts, bool) {
-	d := &decoder{b: b}
+	d := &decoder{b: b, text: string(b)}
 	f := &fileFacts{path: d.str(), language: d.str(), hash: d.str(), size: int64(d.num())}
 	if n := d.num(); n != 0 {
 		f.modified = time.Unix(0, int64(n))

@@ -39,8 +39,9 @@ func quote(s string) string {
 
 // testCommands returns the commands that run tests, one or more for each language.
 func testCommands(tests []Affected) []Command {
-	byLanguage := map[string][]Affected{}
-	for _, t := range tests {
+	byLanguage := map[string][]*Affected{}
+	for i := range tests {
+		t := &tests[i]
 		byLanguage[t.Language()] = append(byLanguage[t.Language()], t)
 	}
 	var all []Command
@@ -50,16 +51,16 @@ func testCommands(tests []Affected) []Command {
 		case "go":
 			all = append(all, goTest(list))
 		case "python":
-			all = append(all, byName(list, []string{"python3", "-m", "pytest", "-q"}, func(t Affected) string {
+			all = append(all, byName(list, []string{"python3", "-m", "pytest", "-q"}, func(t *Affected) string {
 				return t.File + "::" + strings.ReplaceAll(t.Name(), ".", "::")
 			}))
 		case "javascript":
-			all = append(all, byName(list, []string{"npx", "--no-install", "jest"}, func(t Affected) string { return t.File }))
+			all = append(all, byName(list, []string{"npx", "--no-install", "jest"}, func(t *Affected) string { return t.File }))
 		case "java":
-			names := unique(list, func(t Affected) string { class, _, _ := strings.Cut(t.Name(), "."); return class })
+			names := unique(list, func(t *Affected) string { class, _, _ := strings.Cut(t.Name(), "."); return class })
 			all = append(all, Command{".", []string{"mvn", "-q", "test", "-Dtest=" + strings.Join(names, ",")}})
 		case "rust":
-			all = append(all, byName(list, []string{"cargo", "test", "--"}, func(t Affected) string {
+			all = append(all, byName(list, []string{"cargo", "test", "--"}, func(t *Affected) string {
 				return t.Name()[strings.LastIndex(t.Name(), ".")+1:]
 			}))
 		}
@@ -67,7 +68,7 @@ func testCommands(tests []Affected) []Command {
 	return all
 }
 
-func unique(tests []Affected, name func(Affected) string) []string {
+func unique(tests []*Affected, name func(*Affected) string) []string {
 	names := map[string]bool{}
 	for _, t := range tests {
 		names[name(t)] = true
@@ -75,7 +76,7 @@ func unique(tests []Affected, name func(Affected) string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-func byName(tests []Affected, args []string, name func(Affected) string) Command {
+func byName(tests []*Affected, args []string, name func(*Affected) string) Command {
 	return Command{".", append(args, unique(tests, name)...)}
 }
 
@@ -85,24 +86,28 @@ const maxTestNames = 40
 
 // goTest returns one command for tests of any packages: names that other packages
 // have, too, run there as well, which is no loss. Benchmarks are left out.
-func goTest(tests []Affected) Command {
-	tests = slices.DeleteFunc(slices.Clone(tests), func(t Affected) bool { return strings.HasPrefix(t.Name(), "Benchmark") })
-	dirs := unique(tests, func(t Affected) string {
-		if dir := path.Dir(t.File); dir != "." {
-			return "./" + dir
+func goTest(tests []*Affected) Command {
+	names, dirs := map[string]bool{}, map[string]bool{}
+	for _, t := range tests {
+		name, _, _ := strings.Cut(t.Name(), "~")
+		if strings.HasPrefix(name, "Benchmark") {
+			continue
 		}
-		return "."
-	})
-	args := []string{"go", "test"}
-	if names := unique(tests, Affected.goTestName); len(names) <= maxTestNames {
-		args = append(args, "-run", "^("+strings.Join(names, "|")+")$")
+		if dirs[path.Dir(t.File)] = true; len(names) <= maxTestNames {
+			names[name] = true
+		}
 	}
-	return Command{".", append(args, dirs...)}
-}
-
-func (a Affected) goTestName() string {
-	name, _, _ := strings.Cut(a.Name(), "~")
-	return name
+	args := []string{"go", "test"}
+	if len(names) <= maxTestNames {
+		args = append(args, "-run", "^("+strings.Join(slices.Sorted(maps.Keys(names)), "|")+")$")
+	}
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
+		if dir != "." {
+			dir = "./" + dir
+		}
+		args = append(args, dir)
+	}
+	return Command{".", args}
 }
 
 // nearest returns the first n of a list.
