@@ -129,7 +129,7 @@ func TestConditionsOfAProject(t *testing.T) {
 	if d := p.Decide(t.Context(), request("t", other(core.ScopeMCP, "a/b"))); d.Verdict != deny {
 		t.Errorf("its denying condition: %s", d.Verdict)
 	}
-	if w := p.Warnings(); len(w) != 1 || !strings.Contains(w[0], "1 allow rule(s) ignored") {
+	if w := p.Warnings(); len(w) != 1 || !strings.Contains(w[0], "1 allow rule is ignored") {
 		t.Errorf("warnings %q", w)
 	}
 }

@@ -173,9 +173,11 @@ func (p *Policy) add(set *RuleSet, anchors anchor) error {
 	if !set.mayAllow() {
 		allow = &p.ignored
 		if n := set.Settings.allowing(); n > 0 {
-			name := cmp.Or(set.File, string(set.Source))
-			p.warnings = append(p.warnings, fmt.Sprintf(
-				"%s: %d allow rule(s) ignored: %s", name, n, set.refusal()))
+			ignored := "1 allow rule is"
+			if n > 1 {
+				ignored = fmt.Sprintf("%d allow rules are", n)
+			}
+			p.warnings = append(p.warnings, fmt.Sprintf("%s: %s ignored: %s", cmp.Or(set.File, string(set.Source)), ignored, set.refusal()))
 		}
 	}
 	return errors.Join(

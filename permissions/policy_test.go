@@ -611,7 +611,7 @@ func TestSourcesAndTrust(t *testing.T) {
 	if want := ws + "/.agent/settings.json:7"; d.Verdict != deny || d.Source != want {
 		t.Errorf("an untrusted project's deny rule: %s from %s, want deny from %s", d.Verdict, d.Source, want)
 	}
-	if w := p.Warnings(); len(w) != 2 || !strings.Contains(w[1], "2 allow rule(s) ignored") || !strings.Contains(w[0], "mode bypass ignored") {
+	if w := p.Warnings(); len(w) != 2 || !strings.Contains(w[1], "2 allow rules are ignored") || !strings.Contains(w[0], "mode bypass ignored") {
 		t.Errorf("warnings %q", w)
 	}
 

@@ -103,7 +103,7 @@ func (b *Bound) stop(ctx context.Context, text string) {
 	most := b.stops > maxContinues
 	b.mu.Unlock()
 	if most {
-		s.Warn(ctx, "HOOK", fmt.Sprintf("the hook %q wants the agent to continue for the %dth time in a row: it is not heard", clip(out.By, 200), maxContinues+1))
+		s.Warn(ctx, "HOOK", fmt.Sprintf("the hook %q wants the agent to continue for the %dth time in a row: that is ignored", clip(out.By, 200), maxContinues+1))
 		return
 	}
 	s.Notify(said(out.By, out.Reason))

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/seed-009c0928/agent/core"
@@ -199,10 +201,8 @@ func (s *Toolset) definition(name string) (*Definition, error) {
 	if d, ok := known()[strings.ToLower(name)]; ok {
 		return d, nil
 	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("there is no agent type %q: leave agent out", name)
-	}
-	return nil, fmt.Errorf("there is no agent type %q: the agent types are %s", name, strings.Join(names, ", "))
+	names = append(names, slices.Sorted(maps.Keys(known()))...)
+	return nil, fmt.Errorf("there is no agent type %q: the agent types are %s; without one, leave agent out", name, strings.Join(names, ", "))
 }
 
 func (s *Toolset) sendTool() core.Tool {

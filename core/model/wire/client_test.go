@@ -134,6 +134,7 @@ func TestFailures(t *testing.T) {
 		{"error with status 200", answer(200, sse, "event: error\ndata: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}\n\n"), model.CodeNetwork, "the answer ended early with an error: busy"},
 		{"nonsense", answer(200, sse, "data: nonsense\n\n"), model.CodeInvalidResponse, "/v1: what is this?"},
 		{"cut", answer(200, sse, "data: a\n\n"), model.CodeNetwork, "ended early: unexpected EOF"},
+		{"no credit", answer(402, js, `{"error":{"code":402,"message":"Insufficient credits"}}`), model.CodeRateLimited, "the service asks for payment: Insufficient credits (HTTP 402)"},
 		{"no money", answer(429, js, `{"error":{"code":"insufficient_quota","message":"pay"}}`), model.CodeRateLimited, "pay"},
 		{"too long", answer(400, js, `{"error":{"message":"This model's maximum context length is 8192 tokens"}}`), model.CodeContextLength, "maximum context length"},
 		{"too large", answer(413, js, `{}`), model.CodeContextLength, "Request Entity Too Large"},
@@ -146,7 +147,7 @@ func TestFailures(t *testing.T) {
 			if !errors.As(err, &e) || e.Code != test.code || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), secret) {
 				t.Errorf("error %v, want %s with %q", err, test.code, test.says)
 			}
-			if want := test.name == "no money"; e != nil && e.Permanent != want {
+			if want := test.name == "no money" || test.name == "no credit"; e != nil && e.Permanent != want {
 				t.Errorf("permanent %v", e.Permanent)
 			}
 		})

@@ -128,7 +128,7 @@ func (f Faults) response(resp *http.Response, body []byte, method, path string) 
 		RetryAfter: cmp.Or(retryAfter(resp.Header), fault.RetryAfter),
 		RequestID:  f.Clean(requestID(resp.Header)),
 		Message:    f.Clean(fault.Message),
-		Permanent:  fault.Permanent,
+		Permanent:  fault.Permanent || resp.StatusCode == http.StatusPaymentRequired,
 	}
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
@@ -139,6 +139,8 @@ func (f Faults) response(resp *http.Response, body []byte, method, path string) 
 		e.Message = fmt.Sprintf("%s has no %s: check %s, which usually ends in a version such as /v1", f.info.Endpoint, path, f.names.BaseURL)
 	case e.Code == model.CodeAuthentication:
 		e.Message = strings.TrimSuffix(fmt.Sprintf("the server rejected the key of %s: %s", f.names.APIKey, e.Message), ": ")
+	case resp.StatusCode == http.StatusPaymentRequired:
+		e.Message = strings.TrimSuffix("the service asks for payment: "+e.Message, ": ")
 	case e.Message == "":
 		e.Message = "the server answered " + http.StatusText(resp.StatusCode)
 	}
@@ -233,13 +235,13 @@ func (f Fault) Classify(status int) model.ErrorCode {
 		return model.CodeContextLength
 	}
 	switch {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired, status == http.StatusProxyAuthRequired:
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusProxyAuthRequired:
 		return model.CodeAuthentication
 	case status == http.StatusNotFound:
 		return model.CodeModelNotFound
 	case status == http.StatusRequestEntityTooLarge:
 		return model.CodeContextLength
-	case status == http.StatusTooManyRequests:
+	case status == http.StatusTooManyRequests, status == http.StatusPaymentRequired:
 		return model.CodeRateLimited
 	case status == http.StatusRequestTimeout, status == http.StatusGatewayTimeout:
 		return model.CodeTimeout

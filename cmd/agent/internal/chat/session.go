@@ -195,7 +195,7 @@ func (c *chat) cmdPlugins(context.Context, string) (string, error) {
 	b.WriteString("| Plugin | Scope | State | Tools | Permissions |\n| --- | --- | --- | --- | --- |\n")
 	for _, p := range host.Plugins() {
 		i := c.set.PluginInfo(p)
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", i.Name, i.Scope, i.State, cell(strings.Join(i.Tools, ", "), 60), cell(strings.Join(i.Manifest.Lines(), "; "), 120))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", i.Name, i.Scope, i.State, cell(i.ToolNames(), 60), cell(strings.Join(i.Manifest.Lines(), "; "), 120))
 	}
 	for _, broken := range host.Broken() {
 		fmt.Fprintf(&b, "\n- **%s** is broken: %s", broken.Plugin, cell(broken.Err.Error(), 300))

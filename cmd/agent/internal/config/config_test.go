@@ -236,7 +236,7 @@ allow f1 flag --allow true
 	if p := l.Settings.Permissions; !slices.Equal(p.Allow, []string{"u1", "f1"}) || !slices.Equal(p.Deny, []string{"u2", "p4"}) || l.Settings.Agent.MaxRounds != 50 {
 		t.Errorf("got %+v", l.Settings)
 	}
-	if got := m.short(strings.Join(l.Warnings, "\n")); got != "./.agent/settings.json: this directory is not trusted: only ask and deny rules apply" {
+	if got := m.short(strings.Join(l.Warnings, "\n")); got != "./.agent/settings.json: this directory is not trusted: only ask and deny rules apply (2 allow rules are ignored)" {
 		t.Errorf("warnings: %s", got)
 	}
 	write(t, filepath.Join(m.cwd, ".agent", "settings.json"), "{")

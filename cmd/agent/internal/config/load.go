@@ -339,6 +339,9 @@ func (l *loader) file(path string, layer Layer) error {
 			l.warnf("%s: permission mode %s ignored: %s", path, mode, refused)
 			continue
 		}
+		if refused != "" && f.key == "permissions.allow" { // the policy warns of its rules
+			continue
+		}
 		l.set(f, in, Source{layer, fmt.Sprintf("%s:%d:%d", path, line, col)})
 	}
 	l.rules(doc, in, Rule{Source: Source{layer, path}, Trusted: true, Refused: refused})
@@ -535,8 +538,25 @@ func (l *loader) untrustedFile(path string) error {
 		}
 	}
 	l.rules(doc, in, Rule{Source: Source{LayerProject, path}})
-	l.warnf("%s: this directory is not trusted: only ask and deny rules apply%s", path, andHint(l.opts.Advice))
+	l.warnf("%s: this directory is not trusted: only ask and deny rules apply%s%s", path, ignoredRules(in), andHint(l.opts.Advice))
 	return nil
+}
+
+// ignoredRules says how many allow rules of an untrusted file are ignored.
+func ignoredRules(in *Settings) string {
+	n := len(in.Permissions.Allow)
+	for _, w := range in.Permissions.When {
+		if w.Then == permissions.ListAllow {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return " (1 allow rule is ignored)"
+	}
+	return fmt.Sprintf(" (%d allow rules are ignored)", n)
 }
 
 func (l *loader) warnf(format string, args ...any) {

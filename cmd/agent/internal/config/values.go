@@ -1,6 +1,9 @@
 package config
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+)
 
 // Value is a key with its effective value.
 type Value struct {
@@ -43,6 +46,15 @@ func (l *Loaded) Lookup(key string) (Value, error) {
 		return Value{}, commandLineError(&Error{Key: key, Err: unknownProvider(key, f.named, l.Settings.Providers.Names())})
 	}
 	return l.value(f), nil
+}
+
+// Variables returns the environment variables that set a key, by precedence.
+func (l *Loaded) Variables(key string) []string {
+	list := fieldsIn(&l.Settings)
+	if i := slices.IndexFunc(list, func(f field) bool { return f.key == key }); i >= 0 {
+		return list[i].env
+	}
+	return nil
 }
 
 func (l *Loaded) value(f field) Value {

@@ -20,7 +20,8 @@ import (
 )
 
 // FirstRunAdvice returns what a user without a model can do: if err says that the
-// provider is not configured, its server does not run, or it lacks the model.
+// provider is not configured, its server does not run, rejects the key or lacks the
+// model.
 // For other errors it returns "". The text ends with a newline. Looking for
 // model servers on this machine takes up to a second.
 func FirstRunAdvice(ctx context.Context, err error) string {
@@ -37,6 +38,8 @@ func FirstRunAdvice(ctx context.Context, err error) string {
 		return firstSteps(FindLocalServers(ctx, KnownServers()))
 	case e.Code == model.CodeModelNotFound:
 		return fmt.Sprintf("Run agent models --provider %s to list the models, and pass one with --model or save it with agent providers setup.\n", e.Provider)
+	case e.Code == model.CodeAuthentication && e.Provider != "":
+		return fmt.Sprintf("Run agent providers test %s to see where its key comes from, or agent providers setup %[1]s to replace it.\n", e.Provider)
 	}
 	return ""
 }

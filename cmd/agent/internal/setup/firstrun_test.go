@@ -87,7 +87,7 @@ func TestFirstRun(t *testing.T) {
 		"a key's variable":  {&config.Error{Key: "providers.openai.apiKey", Err: errors.New("X is not set")}, offers},
 		"no such model":     {&model.Error{Code: model.CodeModelNotFound, Provider: "local"}, "agent models --provider local"},
 		"refused elsewhere": {&model.Error{Code: model.CodeNetwork}, ""},
-		"a wrong key":       {&model.Error{Code: model.CodeAuthentication}, ""},
+		"a wrong key":       {&model.Error{Code: model.CodeAuthentication, Provider: "openai"}, "agent providers test openai to see where its key comes from"},
 		"another setting":   {&config.Error{Key: "agent.maxRounds", Err: errors.New("too small")}, ""},
 		"any other":         {errors.New("disk full"), ""},
 		"none":              {nil, ""},

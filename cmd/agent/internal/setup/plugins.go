@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
@@ -178,9 +179,23 @@ type PluginInfo struct {
 	Summary  string            `json:"summary,omitempty"`
 	Dir      string            `json:"dir,omitempty"`
 	Tools    []string          `json:"tools"`
+	Unknown  bool              `json:"toolsUnknown,omitempty"` // until its program first runs
 	Commands []string          `json:"commands,omitempty"`
 	Holds    []string          `json:"holds,omitempty"` // pieces besides the tools: "2 skills"
 	Manifest *plugins.Manifest `json:"manifest,omitempty"`
+}
+
+// ToolNames lists the tools for users, in one line.
+func (i *PluginInfo) ToolNames() string {
+	if i.Unknown {
+		return "known after its first start"
+	}
+	return strings.Join(i.Tools, ", ")
+}
+
+// PluginOn reports whether the settings enable the plugin with this name.
+func (s *Setup) PluginOn(name string) bool {
+	return s.Settings.Plugins.Enabled && !slices.Contains(s.Settings.Plugins.Disabled, name)
 }
 
 // PluginInfo describes a plugin without starting it.
@@ -188,9 +203,9 @@ func (s *Setup) PluginInfo(p *plugins.Plugin) PluginInfo {
 	spec, desc := p.Spec(), p.Known()
 	info := PluginInfo{
 		Name: p.Name(), Version: spec.Version, Scope: p.Scope(), State: "on", Summary: cmp.Or(spec.Summary, desc.GetSummary()),
-		Dir: p.Dir(), Tools: []string{}, Manifest: &spec.Manifest,
+		Dir: p.Dir(), Tools: []string{}, Unknown: desc == nil, Manifest: &spec.Manifest,
 	}
-	if !s.Settings.Plugins.Enabled || slices.Contains(s.Settings.Plugins.Disabled, p.Name()) {
+	if !s.PluginOn(p.Name()) {
 		info.State = "off"
 	}
 	for _, t := range desc.GetTools() {
@@ -210,7 +225,7 @@ func (s *Setup) InstalledInfo(b plugins.Installed) PluginInfo {
 	if b.Linked {
 		info.Scope = plugins.Linked
 	}
-	if !s.Settings.Plugins.Enabled || slices.Contains(s.Settings.Plugins.Disabled, b.Name) {
+	if !s.PluginOn(b.Name) {
 		info.State = "off"
 	}
 	for _, c := range b.Commands {

@@ -137,6 +137,8 @@ type keyInfo struct {
 	Needed bool      `json:"needed"`
 	Status keyStatus `json:"status"`
 	From   string    `json:"from,omitempty"` // its source
+	// Variables are the environment variables that set it, by precedence.
+	Variables []string `json:"variables,omitempty"`
 }
 
 // keyStatus is what is known of a key without running a command or asking the
@@ -151,11 +153,10 @@ const (
 
 // Describe returns a provider as configured.
 func (s *Setup) Describe(k ProviderKind, env func(string) string) ProviderInfo {
-	v := k.Values(&s.Settings.Providers)
-	return ProviderInfo{
-		Name: k.Name, Default: k.Name == s.Settings.Providers.Default, Endpoint: v.BaseURL, Model: v.Model,
-		Key: describeKey(v, s.Loaded.Source(s.Setting(k, "apiKey")), env),
-	}
+	v, setting := k.Values(&s.Settings.Providers), s.Setting(k, "apiKey")
+	key := describeKey(v, s.Loaded.Source(setting), env)
+	key.Variables = s.Variables(setting)
+	return ProviderInfo{Name: k.Name, Default: k.Name == s.Settings.Providers.Default, Endpoint: v.BaseURL, Model: v.Model, Key: key}
 }
 
 func describeKey(v ProviderValues, from config.Source, env func(string) string) keyInfo {
@@ -188,6 +189,8 @@ func (i keyInfo) String() string {
 	switch {
 	case i.Status == KeyMissing && i.From != "":
 		return "missing: " + i.From + " is not set"
+	case i.Status == KeyMissing && i.Needed && len(i.Variables) > 0:
+		return "missing: set " + strings.Join(i.Variables, " or ")
 	case i.Status == KeyMissing && i.Needed:
 		return "missing"
 	case i.Status == KeyMissing:

@@ -110,9 +110,19 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 		return nil, err
 	}
 	for _, w := range policy.Warnings() {
-		fmt.Fprintf(s.Err, "agent: %s\n", w)
+		if !set.untrustedFile(w) { // a warning of the settings has said it
+			fmt.Fprintf(s.Err, "agent: %s\n", w)
+		}
 	}
 	return set, nil
+}
+
+// untrustedFile reports whether a warning is about the settings file of an
+// untrusted directory.
+func (s *Setup) untrustedFile(warning string) bool {
+	return slices.ContainsFunc(s.Files, func(f config.File) bool {
+		return f.Status == config.FileUntrusted && strings.HasPrefix(warning, f.Path+": ")
+	})
 }
 
 // workingDir returns the working directory without symbolic links.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -250,20 +251,25 @@ func (o *approveOptions) showHead(spec plugins.Spec, from string) {
 
 func (o *approveOptions) showSpec(spec plugins.Spec, from string, visible []string) {
 	o.showHead(spec, from)
-	fmt.Fprintln(o.Out, "It is a program that runs on this machine. Permissions of its process:")
+	showProgram(o.Out, spec, visible)
+}
+
+// showProgram prints what the program of a plugin may do.
+func showProgram(out io.Writer, spec plugins.Spec, visible []string) {
+	fmt.Fprintln(out, "It is a program that runs on this machine. Permissions of its process:")
 	for _, line := range spec.Manifest.Lines() {
-		fmt.Fprintf(o.Out, "  - %s\n", display.VisibleLine(line, 300))
+		fmt.Fprintf(out, "  - %s\n", display.VisibleLine(line, 300))
 	}
 	if len(visible) > 0 {
-		fmt.Fprintf(o.Out, "  - read the installation of its program: %s\n", display.VisibleLine(strings.Join(visible, ", "), 300))
+		fmt.Fprintf(out, "  - read the installation of its program: %s\n", display.VisibleLine(strings.Join(visible, ", "), 300))
 	}
 	if spec.Context != nil {
-		fmt.Fprintf(o.Out, "  - read your prompts, and add up to %d tokens to each\n", spec.Context.MaxTokens)
+		fmt.Fprintf(out, "  - read your prompts, and add up to %d tokens to each\n", spec.Context.MaxTokens)
 	}
 	if spec.Dynamic {
-		fmt.Fprintln(o.Out, "  - change its tools at any time")
+		fmt.Fprintln(out, "  - change its tools at any time")
 	}
 	for _, system := range cmdutil.SortedKeys(spec.Command) {
-		fmt.Fprintf(o.Out, "  command  %s: %s\n", display.VisibleLine(system, 30), display.VisibleLine(strings.Join(spec.Command[system], " "), 200))
+		fmt.Fprintf(out, "  command  %s: %s\n", display.VisibleLine(system, 30), display.VisibleLine(strings.Join(spec.Command[system], " "), 200))
 	}
 }

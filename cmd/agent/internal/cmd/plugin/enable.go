@@ -84,7 +84,7 @@ func (o *enableOptions) report(names []string) error {
 		switch {
 		case !o.on:
 			fmt.Fprintf(o.Out, "Disabled %s.\n", name)
-		case !set.Settings.Plugins.Enabled || slices.Contains(set.Settings.Plugins.Disabled, name):
+		case !set.PluginOn(name):
 			errs = append(errs, fmt.Errorf("plugin %s is still disabled by other settings: see 'agent config list'", name))
 		default:
 			fmt.Fprintf(o.Out, "Enabled %s.\n", name)

@@ -87,7 +87,7 @@ func printPlugins(out io.Writer, infos []setup.PluginInfo) error {
 			permissions = strings.Join(append(i.Holds, i.Manifest.Lines()...), "; ")
 		}
 		t.Row(display.VisibleLine(i.Name, 40), display.VisibleLine(i.Version, 20), i.Scope, i.State,
-			display.VisibleLine(strings.Join(i.Tools, ","), 40), display.VisibleLine(permissions, 300))
+			display.VisibleLine(i.ToolNames(), 40), display.VisibleLine(permissions, 300))
 	}
 	return t.Flush()
 }

@@ -80,12 +80,30 @@ func (h *host) configurable(name string) (plugins.Installed, error) {
 	return h.bundle(name)
 }
 
+// program returns the program of a plugin, nil if it has none.
+func (h *host) program(name string) *plugins.Plugin {
+	for _, p := range h.Plugins() {
+		if p.Name() == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// installed returns the bundle of an installed or linked plugin, nil if there is none.
+func (h *host) installed(name string) *plugins.Installed {
+	for i := range h.bundles {
+		if h.bundles[i].Name == name {
+			return &h.bundles[i]
+		}
+	}
+	return nil
+}
+
 // bundle returns the bundle of an installed plugin.
 func (h *host) bundle(name string) (plugins.Installed, error) {
-	for _, b := range h.bundles {
-		if b.Name == name {
-			return b, nil
-		}
+	if b := h.installed(name); b != nil {
+		return *b, nil
 	}
 	for _, e := range h.Broken() {
 		if e.Plugin == name {

@@ -34,7 +34,7 @@ func TestList(t *testing.T) {
 	if err := (&listOptions{IO: s}).run(); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"* local ", "  not required\n", "  openai ", "  environment variable OPENAI_API_KEY\n", "  missing\n"} {
+	for _, want := range []string{"* local ", "  not required\n", "  openai ", "  environment variable OPENAI_API_KEY\n", "  missing: set ANTHROPIC_API_KEY\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}

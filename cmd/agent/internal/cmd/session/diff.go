@@ -51,6 +51,9 @@ func (o *diffOptions) run(ctx context.Context, prefix string) error {
 	if err != nil {
 		return setup.SessionAdvice(err, id)
 	}
+	if o.input > 0 && !slices.ContainsFunc(h.Turns, func(t changes.Turn) bool { return t.Seq == event.Seq(o.input) }) {
+		return fmt.Errorf("the session has no input %d; without --input, diff lists those that changed files", o.input)
+	}
 	turns := slices.DeleteFunc(h.Turns, func(t changes.Turn) bool {
 		return len(t.Changes) == 0 || o.input > 0 && t.Seq != event.Seq(o.input)
 	})

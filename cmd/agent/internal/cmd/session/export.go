@@ -28,7 +28,7 @@ func newExportCmd(s *cmdutil.IO) *cobra.Command {
 	o := &exportOptions{IO: s}
 	cmd := &cobra.Command{
 		Use:   "export ID",
-		Short: "Export a session as Markdown or JSON",
+		Short: "Export a session as Markdown, JSON or a web page",
 		Example: "  agent sessions export 0198a2c4 -o session.md\n" +
 			"  agent sessions export 0198a2c4 --format json | jq '.[] | select(.type == \"tool_result\")'",
 		Args: cmdutil.Args(cobra.ExactArgs(1)),

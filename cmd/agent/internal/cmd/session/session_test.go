@@ -263,7 +263,7 @@ func TestView(t *testing.T) {
 		t.Errorf("%v, %s", err, errs)
 	}
 	http.DefaultClient.CloseIdleConnections()
-	if err := (&viewOptions{IO: s, flags: setup.Flags{Dir: "none"}}).run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "no session was started in") {
+	if err := (&viewOptions{IO: s, flags: setup.Flags{Dir: "none"}}).run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "no session was started in") || !strings.HasSuffix(err.Error(), "an ID from agent sessions list --all") {
 		t.Errorf("without a session: %v", err)
 	}
 }

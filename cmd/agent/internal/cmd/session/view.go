@@ -2,6 +2,9 @@ package session
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -54,6 +57,10 @@ func (o *viewOptions) find(args []string) (home, id string, err error) {
 	if home, err = o.AgentHome(); err != nil {
 		return "", "", err
 	}
-	latest, err := store.Latest(agent.SessionsDir(home), o.WorkDir(o.flags.Dir))
+	dir := o.WorkDir(o.flags.Dir)
+	latest, err := store.Latest(agent.SessionsDir(home), dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", fmt.Errorf("no session was started in %s: use --cd, or an ID from agent sessions list --all", dir)
+	}
 	return home, latest.ID, err
 }
