@@ -79,7 +79,7 @@ func (t *turn) leave(ctx context.Context, why error) {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), *t.hold.until.Load())
 	defer cancel()
 	outdated := t.save(ctx)
-	if errors.Join(t.log.Journal.Sync(ctx), t.update(ctx, StateQueued)) == nil {
+	if errors.Join(t.log.grouped.Sync(ctx), t.update(ctx, StateQueued)) == nil {
 		t.forget(ctx, outdated)
 	}
 }
