@@ -151,7 +151,7 @@ func (t *turn) open(ctx, opening context.Context) (s *host.Session, done func(),
 		OpenSubagent: func(ctx context.Context, id string) (core.Journal, core.ContextStore, error) {
 			id = t.id + "/" + id
 			j, err := engine.Journal(ctx, t.tenant, id)
-			return &grouped{to: j}, engine.Store(t.tenant, id), err
+			return group(j), engine.Store(t.tenant, id), err
 		},
 	}
 	var showing sync.WaitGroup // with an open session it has one

@@ -18,15 +18,19 @@ const groupFor = 5 * time.Millisecond
 // depends on, such as the start of a request to the model, the permission of a call, or a
 // result: they are stored before those take effect. It is safe for concurrent use.
 type grouped struct {
-	to Journal
+	to     Journal
+	within time.Duration // see [groupFor]
 
 	mu    sync.Mutex
 	held  []event.Event // not stored, or not known to be
 	tried int           // so many of them were to be stored together, which failed
+	last  event.Seq     // the newest one that was appended
 	timer *time.Timer
 }
 
 var _ core.Journal = (*grouped)(nil)
+
+func group(j Journal) *grouped { return &grouped{to: j, within: groupFor} }
 
 // waits reports whether an event may be lost in a crash just after it was appended:
 // nothing outside the session happens between it and one that is stored.
@@ -43,15 +47,15 @@ func waits(b event.Body) bool {
 func (g *grouped) Append(ctx context.Context, e event.Event) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if n := len(g.held); n == 0 || g.held[n-1].Seq < e.Seq {
-		g.held = append(g.held, e)
+	if e.Seq > g.last {
+		g.held, g.last = append(g.held, e), e.Seq
 	}
 	if g.tried > 0 || len(g.held) >= MaxTogether || !waits(e.Body) {
 		return g.store(ctx)
 	}
 	if len(g.held) == 1 {
 		ctx = context.WithoutCancel(ctx)
-		g.timer = time.AfterFunc(groupFor, func() { _ = g.flush(ctx) }) // the next append says what failed
+		g.timer = time.AfterFunc(g.within, func() { _ = g.flush(ctx) }) // the next append says what failed
 	}
 	return nil
 }
