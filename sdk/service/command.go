@@ -109,6 +109,9 @@ func (t *turn) giveUp(ctx context.Context, c Command, cancelled bool, why error)
 			return err
 		}
 	}
+	if err := t.log.grouped.Sync(ctx); err != nil {
+		return err
+	}
 	t.session.Usage = t.log.used()
 	return t.update(ctx, StateFailed)
 }
@@ -392,9 +395,9 @@ func (l *sessionLog) Append(ctx context.Context, e event.Event) error {
 	return err
 }
 
-// Sync implements [core.Journal]. It stores what was appended; the worker syncs the log
-// before the entry says that the session is not running.
-func (l *sessionLog) Sync(ctx context.Context) error { return l.grouped.flush(ctx) }
+// Sync implements [core.Journal]. The worker syncs the log before the entry says that the
+// session is not running.
+func (l *sessionLog) Sync(context.Context) error { return nil }
 
 // Replay implements [core.Journal].
 func (l *sessionLog) Replay(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error] {

@@ -11,12 +11,12 @@ import (
 )
 
 // groupFor is how long an event waits for others, to be stored with them.
-const groupFor = 5 * time.Millisecond
+const groupFor = 10 * time.Millisecond
 
 // grouped is a journal that stores events together, as each write to the log is synced to
 // the disk. An event that nothing depends on yet waits for the next one that something
-// depends on, such as the start of a request to the model, the permission of a call, or a
-// result: they are stored before those take effect. It is safe for concurrent use.
+// depends on, such as the start of a request to the model or the permission of a call, and
+// for Sync: they are stored before those take effect. It is safe for concurrent use.
 type grouped struct {
 	to     Journal
 	within time.Duration // see [groupFor]
@@ -36,7 +36,8 @@ func group(j Journal) *grouped { return &grouped{to: j, within: groupFor} }
 // nothing outside the session happens between it and one that is stored.
 func waits(b event.Body) bool {
 	switch b.(type) {
-	case event.SessionStart, event.User, event.Prompt, event.MessageStart, event.Message, event.LLMEnd, event.ToolUse, event.Idle:
+	case event.SessionStart, event.User, event.Prompt, event.MessageStart, event.Message, event.LLMEnd, event.ToolUse,
+		event.Idle, event.Result, event.SessionEnd:
 		return true
 	}
 	return false
