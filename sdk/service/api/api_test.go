@@ -470,7 +470,9 @@ func refusals(t *testing.T, api client) {
 		api.want(400, "GET /v1/sessions", "", q, nil)
 		api.want(400, "GET /v1/questions", "", q, nil)
 	}
-	api.want(400, "GET /v1/sessions/{id}/events", "s", "?cursor=x", nil)
+	for _, q := range []string{"?cursor=x", "?agent=a.b", "?agent=..%2Fs", "?agent=*"} {
+		api.want(400, "GET /v1/sessions/{id}/events", "s", q, nil)
+	}
 	for _, id := range []string{"a b", "webhook-1"} {
 		api.want(400, "POST /v1/sessions", "", "", map[string]any{"id": id})
 	}
