@@ -19,6 +19,9 @@ func secretValue(value string) bool {
 	if len(value) < 6 {
 		return false
 	}
+	if !strings.ContainsAny(value, ":= \t\n\f\r") { // none of the forms below
+		return keyShaped(value)
+	}
 	p := patterns()
 	if p.header.MatchString(value) || p.json.MatchString(value) || p.cookie.MatchString(value) {
 		return true

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,20 +16,27 @@ import (
 )
 
 // BenchmarkSessions runs batches of sessions of one input and one answer, from the
-// command to the end, on one worker in this process.
+// command to the end, on one worker in this process. Several clients create them.
 func BenchmarkSessions(b *testing.B) {
-	const batch = 200
+	const clients, each = 8, 50
 	db, _ := engine(b)
 	runWorker(b, db, opener(b.TempDir(), ""), 16)
 	n := 0
 	for b.Loop() {
-		for range batch {
-			n++
-			create(b, db, fmt.Sprintf("s%d", n), core.Allow)
-			send(b, db, fmt.Sprintf("s%d", n), rounds("in", 0))
+		var creating sync.WaitGroup
+		for c := range clients {
+			creating.Go(func() {
+				for i := range each {
+					id := fmt.Sprintf("s%d", n+c*each+i)
+					create(b, db, id, core.Allow)
+					send(b, db, id, rounds("in", 0))
+				}
+			})
 		}
-		for i := n - batch + 1; i <= n; i++ {
-			until(b, db, fmt.Sprintf("s%d", i), in(service.State(core.StateIdle)))
+		creating.Wait()
+		for range clients * each {
+			until(b, db, fmt.Sprintf("s%d", n), in(service.State(core.StateIdle)))
+			n++
 		}
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "sessions/s")

@@ -64,7 +64,7 @@ func (t *turn) carryOut(ctx context.Context, c Command, behind []Command) error 
 		return err
 	}
 	outdated := t.save(ctx)
-	if err := t.log.Journal.Sync(ctx); err != nil {
+	if err := t.log.grouped.Sync(ctx); err != nil {
 		return err
 	}
 	if t.session.Questions = now.Questions; len(now.Questions) > 0 {
@@ -109,6 +109,9 @@ func (t *turn) giveUp(ctx context.Context, c Command, cancelled bool, why error)
 			return err
 		}
 	}
+	if err := t.log.grouped.Sync(ctx); err != nil {
+		return err
+	}
 	t.session.Usage = t.log.used()
 	return t.update(ctx, StateFailed)
 }
@@ -151,7 +154,7 @@ func (t *turn) open(ctx, opening context.Context) (s *host.Session, done func(),
 		OpenSubagent: func(ctx context.Context, id string) (core.Journal, core.ContextStore, error) {
 			id = t.id + "/" + id
 			j, err := engine.Journal(ctx, t.tenant, id)
-			return j, engine.Store(t.tenant, id), err
+			return group(j), engine.Store(t.tenant, id), err
 		},
 	}
 	var showing sync.WaitGroup // with an open session it has one
@@ -311,7 +314,7 @@ func (parking) Ask(context.Context, core.Question) (core.Answer, error) {
 
 // sessionLog is a journal that knows which commands have results, and why it failed.
 type sessionLog struct {
-	core.Journal
+	*grouped
 
 	mu      sync.Mutex
 	settled map[string]bool // commands with a result, and questions with an answer
@@ -382,7 +385,7 @@ func (l *sessionLog) failure() error {
 
 // Append implements [core.Journal].
 func (l *sessionLog) Append(ctx context.Context, e event.Event) error {
-	err := l.Journal.Append(ctx, e)
+	err := l.grouped.Append(ctx, e)
 	if err == nil {
 		l.see(e)
 	}
@@ -392,14 +395,14 @@ func (l *sessionLog) Append(ctx context.Context, e event.Event) error {
 	return err
 }
 
-// Sync implements [core.Journal]. What was appended is stored; the worker syncs the log
-// before the entry says that the session is not running.
+// Sync implements [core.Journal]. The worker syncs the log before the entry says that the
+// session is not running.
 func (l *sessionLog) Sync(context.Context) error { return nil }
 
 // Replay implements [core.Journal].
 func (l *sessionLog) Replay(ctx context.Context, after event.Seq) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		for e, err := range l.Journal.Replay(ctx, after) {
+		for e, err := range l.grouped.Replay(ctx, after) {
 			if err == nil {
 				l.see(e)
 			}

@@ -130,7 +130,7 @@ type Engine interface {
 	Tenants(ctx context.Context, name string) ([]string, error)
 
 	// Journal opens the log, new or not, and takes it over: former owners are fenced.
-	Journal(ctx context.Context, tenant, id string) (core.Journal, error)
+	Journal(ctx context.Context, tenant, id string) (Journal, error)
 	// Store returns the store of the session's outputs.
 	Store(tenant, id string) core.ContextStore
 	// PutOutput adds an output with a handle that it got elsewhere.
@@ -162,6 +162,17 @@ type Engine interface {
 	// do so died. Workers call it now and then.
 	Wake(ctx context.Context) error
 }
+
+// Journal is the log of a session, or of a subagent.
+type Journal interface {
+	core.Journal
+	// AppendAll appends up to [MaxTogether] events at the price of one: all of them are
+	// stored, or none.
+	AppendAll(ctx context.Context, list []event.Event) error
+}
+
+// MaxTogether is how many events [Journal].AppendAll takes.
+const MaxTogether = 64
 
 // Lease is a session that a worker has, for a time. It is safe for concurrent use.
 type Lease interface {

@@ -39,12 +39,14 @@ func (t *turn) save(ctx context.Context) (outdated []workspace.Pack) {
 		last, outdated = &before.Saved, before.Packs
 	}
 	store := t.worker.opts.Engine
+	var added []workspace.Pack
 	saved, err := t.worker.opts.Workspaces.Save(within, t.tenant, t.id, last, func(ctx context.Context, name string, content io.Reader) error {
+		added = append(added, workspace.Pack{Name: name})
 		return store.PutOutput(ctx, t.tenant, t.id, core.HandlePrefix+name, content)
 	})
 	if err != nil {
 		t.unsaved(ctx, before != nil, err)
-		return outdated
+		return slices.Concat(outdated, added)
 	}
 	t.session.Snapshot = &Snapshot{*saved, t.log.newest()}
 	return slices.DeleteFunc(slices.Clone(outdated), func(p workspace.Pack) bool { return slices.Contains(saved.Packs, p) })
@@ -79,7 +81,7 @@ func (t *turn) leave(ctx context.Context, why error) {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), *t.hold.until.Load())
 	defer cancel()
 	outdated := t.save(ctx)
-	if errors.Join(t.log.Journal.Sync(ctx), t.update(ctx, StateQueued)) == nil {
+	if errors.Join(t.log.grouped.Sync(ctx), t.update(ctx, StateQueued)) == nil {
 		t.forget(ctx, outdated)
 	}
 }

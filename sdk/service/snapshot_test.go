@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/sdk/service"
 	"github.com/seed-009c0928/agent/sdk/service/workspace"
@@ -33,11 +35,12 @@ func own(t *testing.T, e service.Engine, id string) {
 	}
 }
 
-// unsaving is an engine that keeps no outputs while it is broken: it refuses them, or it
-// hangs.
+// unsaving is an engine that fails to keep outputs while it is broken: it says so of those
+// that it has, or it hangs.
 type unsaving struct {
 	service.Engine
 	broken, hangs atomic.Bool
+	failed        sync.Map // handles
 }
 
 func (e *unsaving) PutOutput(ctx context.Context, tenant, id, handle string, content io.Reader) error {
@@ -48,7 +51,27 @@ func (e *unsaving) PutOutput(ctx context.Context, tenant, id, handle string, con
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
-	return errors.New("the object store is full")
+	e.failed.Store(handle, true)
+	return errors.Join(e.Engine.PutOutput(ctx, tenant, id, handle, content), errors.New("the object store is full"))
+}
+
+// swept waits until nothing is left of what it failed to keep.
+func (e *unsaving) swept(t *testing.T, id string) {
+	t.Helper()
+	for handle := range e.failed.Range {
+		for end := time.Now().Add(coretest.Patience); ; time.Sleep(5 * time.Millisecond) {
+			f, err := e.Store(tenant, id).Open(t.Context(), handle.(string)) // may fail while it is being removed
+			if errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			if err == nil {
+				err = f.Close()
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s is left, error %v", handle, err)
+			}
+		}
+	}
 }
 
 // TestSaveFails: a session whose files cannot be saved has its results, and says so once.
@@ -77,7 +100,9 @@ func TestSaveFails(t *testing.T) {
 		if r := last(results(t, db, "s", id)); r.Outcome != string(core.StopDone) {
 			t.Errorf("%s: result %+v", id, r)
 		}
-		return until(t, db, "s", in(service.State(core.StateIdle))).Snapshot
+		s := until(t, db, "s", in(service.State(core.StateIdle))).Snapshot
+		e.swept(t, "s")
+		return s
 	}
 	if s := turn("one", 0); s == nil || s.Files == "" {
 		t.Errorf("saved: %+v", s)
@@ -85,6 +110,13 @@ func TestSaveFails(t *testing.T) {
 	e.broken.Store(true)
 	if s := turn("two", 0); s != nil {
 		t.Errorf("refused: %+v", s)
+	}
+	count := 0
+	for range e.failed.Range {
+		count++
+	}
+	if count != 1 {
+		t.Errorf("%d packs were refused", count)
 	}
 	e.hangs.Store(true)
 	if s := turn("three", 50*time.Millisecond); s != nil {

@@ -245,7 +245,7 @@ func (t *turn) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.log = &sessionLog{Journal: journal, settled: map[string]bool{}, usage: map[string]Usage{}}
+	t.log = &sessionLog{grouped: group(journal), settled: map[string]bool{}, usage: map[string]Usage{}}
 	// From now on only who takes over next changes the entry, but for a last change of
 	// the former owner, who may just be writing it.
 	for {

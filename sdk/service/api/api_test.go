@@ -465,12 +465,21 @@ func refusals(t *testing.T, api client) {
 		}
 	}
 	api.want(400, "POST /v1/sessions", "", "", `{"content":[{"type":"text"}]}`)
+	for body, want := range map[string]string{
+		`[]`: "the body cannot be of type array", `{"workspace":{"git":{}}}`: "workspace.git cannot be of type object", `{"title":1}`: "title cannot be of type number",
+	} {
+		if got := fmt.Sprint(api.want(400, "POST /v1/sessions", "", "", body)); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %q", body, got, want)
+		}
+	}
 	api.want(400, "POST /v1/sessions/{id}/commands", "s", "", `{"type":"input","content":[{"type":"text"}]}`)
 	for _, q := range []string{"?limit=0", "?limit=201", "?limit=x"} {
 		api.want(400, "GET /v1/sessions", "", q, nil)
 		api.want(400, "GET /v1/questions", "", q, nil)
 	}
-	api.want(400, "GET /v1/sessions/{id}/events", "s", "?cursor=x", nil)
+	for _, q := range []string{"?cursor=x", "?agent=a.b", "?agent=..%2Fs", "?agent=*"} {
+		api.want(400, "GET /v1/sessions/{id}/events", "s", q, nil)
+	}
 	for _, id := range []string{"a b", "webhook-1"} {
 		api.want(400, "POST /v1/sessions", "", "", map[string]any{"id": id})
 	}

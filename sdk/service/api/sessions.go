@@ -51,6 +51,9 @@ func read(w http.ResponseWriter, req *http.Request, into any) error {
 	if long := (*http.MaxBytesError)(nil); errors.As(err, &long) {
 		return err
 	}
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return invalid("%s cannot be of type %s: see /v1/openapi.json", cmp.Or(wrong.Field, "the body"), wrong.Value)
+	}
 	return invalid("the body is not the JSON that is expected: %v", err)
 }
 

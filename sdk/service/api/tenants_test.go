@@ -139,6 +139,13 @@ func hooked(t *testing.T, api client) {
 		t.Errorf("made %v", made)
 	}
 	api.want(409, "POST /v1/webhooks", "", "", in)
+	for _, address := range []string{"", "bot", "bot.invalid/hook", "ftp://bot.invalid/", "https://", "https://user:secret@bot.invalid/", "https://bot invalid/"} {
+		wrong := maps.Clone(in)
+		wrong["url"] = address
+		if got := api.want(400, "POST /v1/webhooks", "", "", wrong); !strings.Contains(fmt.Sprint(got), "url") {
+			t.Errorf("the refusal of %q does not name it: %v", address, got)
+		}
+	}
 	for key, value := range map[string]any{"url": "https://127.0.0.1/", "events": []string{"other"}, "id": strings.Repeat("x", 125), "secret": "mine", "pending": 1, "lastError": "mine"} {
 		wrong := maps.Clone(in)
 		wrong[key] = value

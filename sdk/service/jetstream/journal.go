@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/sdk/service"
 )
 
 // The headers of a record.
@@ -40,7 +41,8 @@ const (
 // ErrDamaged is the error of a replay at a record that was changed or is missing.
 var ErrDamaged = errors.New("the session's log is damaged")
 
-// sessionLog is the journal of one session. It is safe for concurrent use.
+// sessionLog is the journal of one session. Its records have an event each, or a list of
+// those that were appended together. It is safe for concurrent use.
 type sessionLog struct {
 	db      *DB
 	session session
@@ -54,12 +56,12 @@ type sessionLog struct {
 	first  uint64 // the record of this take-over, if there were none before it
 }
 
-var _ core.Journal = (*sessionLog)(nil)
+var _ service.Journal = (*sessionLog)(nil)
 
 // Journal opens the journal of a tenant's session, new or not, and takes it over:
 // from now on only this one can be written. Tenant and id consist of letters, digits,
 // - and _; the id of a subagent is that of its session, a slash, and its own. The error is [ErrDamaged] if records at the log's end are missing.
-func (d *DB) Journal(ctx context.Context, tenant, id string) (core.Journal, error) {
+func (d *DB) Journal(ctx context.Context, tenant, id string) (service.Journal, error) {
 	j := &sessionLog{db: d, session: session{tenant, id}, writer: nuid.Next()}
 	if err := j.session.check(); err != nil {
 		return nil, err
@@ -101,16 +103,47 @@ func (j *sessionLog) Append(ctx context.Context, e event.Event) error {
 	if err != nil {
 		return fmt.Errorf("session %s: record %d: %w", j.session, e.Seq, err)
 	}
+	return j.append(ctx, e.Seq, data)
+}
+
+// AppendAll implements [service.Journal].
+func (j *sessionLog) AppendAll(ctx context.Context, list []event.Event) error {
+	switch {
+	case len(list) == 0:
+		return nil
+	case len(list) == 1:
+		return j.Append(ctx, list[0])
+	case len(list) > service.MaxTogether:
+		return fmt.Errorf("session %s: %d records together, at most %d are possible", j.session, len(list), service.MaxTogether)
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return fmt.Errorf("session %s: record %d and those behind it: %w", j.session, list[0].Seq, err)
+	}
+	return j.append(ctx, list[0].Seq, data)
+}
+
+// decode returns the events of a record.
+func decode(data []byte) (list []event.Event, err error) {
+	if bytes.HasPrefix(data, []byte("[")) {
+		return list, json.Unmarshal(data, &list)
+	}
+	list = make([]event.Event, 1)
+	return list, json.Unmarshal(data, &list[0])
+}
+
+// append appends the content of a record, whose first event has the number seq.
+func (j *sessionLog) append(ctx context.Context, seq event.Seq, data []byte) error {
 	header := nats.Header{}
 	if limit := int(j.db.nc.MaxPayload()) - roomForHeaders; len(data) > limit {
 		name := j.session.object("record-" + hex.EncodeToString(sum(nil, data)))
 		if _, err := j.db.objects.PutBytes(ctx, name, data); err != nil {
-			return fmt.Errorf("session %s: record %d: %w", j.session, e.Seq, err)
+			return fmt.Errorf("session %s: record %d: %w", j.session, seq, err)
 		}
 		header.Set(headerObject, name)
 	}
 	if err := j.publish(ctx, data, header); err != nil {
-		return fmt.Errorf("session %s: append record %d: %w", j.session, e.Seq, err)
+		return fmt.Errorf("session %s: append record %d: %w", j.session, seq, err)
 	}
 	return nil
 }
@@ -261,11 +294,13 @@ func (j *sessionLog) Replay(ctx context.Context, after event.Seq) iter.Seq2[even
 			return
 		}
 		err := j.records(ctx, until, func(data []byte) (bool, error) {
-			var e event.Event
-			if err := json.Unmarshal(data, &e); err != nil {
-				return false, err
+			list, err := decode(data)
+			for _, e := range list {
+				if err != nil || e.Seq > after && !yield(e, nil) {
+					return false, err
+				}
 			}
-			return e.Seq <= after || yield(e, nil), nil
+			return true, err
 		})
 		if err != nil {
 			yield(event.Event{}, fmt.Errorf("session %s: %w", j.session, err))

@@ -261,9 +261,13 @@ func TestDamage(t *testing.T) {
 		dir := t.TempDir()
 		s, end := serve(t, dir)
 		j := journal(t, open(t, s), "s")
-		appended(t, j, 1, 20)
-		if err := j.Sync(t.Context()); err != nil {
-			t.Fatal(err)
+		appended(t, j, 1, 6)
+		for _, err := range []error{
+			j.(*sessionLog).AppendAll(t.Context(), []event.Event{warning(7), warning(8)}), j.Append(t.Context(), warning(9)), j.Sync(t.Context()),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 		end()
 		flip(t, dir, `"code":"7"`)

@@ -336,6 +336,49 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestTogether: events that were appended together are those of any log, and who watches
+// can continue behind each.
+func TestTogether(t *testing.T) {
+	s, _ := serve(t, t.TempDir())
+	d := open(t, s)
+	j := journal(t, d, "s").(*sessionLog)
+	all := func(j *sessionLog, from, to event.Seq, more ...event.Event) error {
+		var list []event.Event
+		for seq := from; seq <= to; seq++ {
+			list = append(list, warning(seq))
+		}
+		return j.AppendAll(t.Context(), append(list, more...))
+	}
+	long := event.Event{V: event.Version, Seq: 7, Session: "s", Body: event.Warning{Message: strings.Repeat("x", maxPayload)}}
+	for _, err := range []error{all(j, 1, 1), all(j, 2, 4), all(j, 5, 6, long), all(j, 1, 0), all(j, 8, 8)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := all(j, 9, 9+service.MaxTogether); err == nil {
+		t.Error("too many are appended")
+	}
+	complete(t, journal(t, d, "s"), 8)
+	if err := all(j, 9, 12); !errors.Is(err, core.ErrFenced) {
+		t.Errorf("appended by a former owner: %v", err)
+	}
+	complete(t, journal(t, d, "s"), 8)
+	list := watched(t, d, "s", 0, 8)
+	for i, r := range list {
+		if r.Event.Seq != event.Seq(i+1) || i > 0 && r.Cursor <= list[i-1].Cursor {
+			t.Errorf("event %d: cursor %d, number %d", i+1, r.Cursor, r.Event.Seq)
+		}
+		if i+1 == len(list) {
+			break
+		}
+		for k, again := range watched(t, d, "s", r.Cursor, len(list)-i-1) {
+			if want := list[i+1+k]; again.Cursor != want.Cursor || again.Event.Seq != want.Event.Seq {
+				t.Errorf("behind event %d: %d, want %d", i+1, again.Event.Seq, want.Event.Seq)
+			}
+		}
+	}
+}
+
 // TestWatchRestart: who watches misses nothing when the server restarts.
 func TestWatchRestart(t *testing.T) {
 	dir := t.TempDir()

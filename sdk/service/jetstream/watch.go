@@ -3,7 +3,6 @@ package jetstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -37,7 +36,16 @@ func (d *DB) Show(_ context.Context, tenant, id string, delta event.Event, after
 	return d.nc.PublishMsg(m)
 }
 
-// Watch implements [service.Engine]. Cursors are sequences of the stream.
+// A cursor is the sequence of a record in the stream, and the place of the event in it.
+func cursorOf(sequence uint64, place int) uint64 {
+	return sequence*service.MaxTogether + uint64(place)
+}
+
+func ofCursor(cursor uint64) (sequence uint64, place int) {
+	return cursor / service.MaxTogether, int(cursor % service.MaxTogether)
+}
+
+// Watch implements [service.Engine].
 func (d *DB) Watch(ctx context.Context, tenant, id string, cursor uint64) iter.Seq2[service.Record, error] {
 	return func(yield func(service.Record, error) bool) {
 		s := session{tenant, id}
@@ -72,15 +80,17 @@ func (d *DB) watch(ctx context.Context, s session, cursor uint64, show func(serv
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case m := <-records:
-			r, err := d.record(ctx, m)
+			list, err := d.record(ctx, m)
 			if err != nil {
 				return err
 			}
-			if r.Event.Body == nil {
-				continue
-			}
-			if deltas.last = r.Event.Seq; !show(r) {
-				return nil
+			for _, r := range list {
+				if r.Cursor <= cursor { // those before it in its record
+					continue
+				}
+				if deltas.last = r.Event.Seq; !show(r) {
+					return nil
+				}
 			}
 		case m := <-live:
 			if err := deltas.add(m); err != nil {
@@ -100,15 +110,16 @@ func (d *DB) numberAt(ctx context.Context, s session, cursor uint64) event.Seq {
 	if cursor == 0 {
 		return 0
 	}
-	m, err := d.stream.GetMsg(ctx, cursor)
+	sequence, place := ofCursor(cursor)
+	m, err := d.stream.GetMsg(ctx, sequence)
 	if err != nil || m.Subject != d.subject(s) || m.Header.Get(headerObject) != "" {
 		return 0
 	}
-	var e event.Event
-	if json.Unmarshal(m.Data, &e) != nil {
+	list, err := decode(m.Data)
+	if err != nil || place >= len(list) {
 		return 0
 	}
-	return e.Seq
+	return list[place].Seq
 }
 
 // waiting are deltas that are ahead of the records that they follow.
@@ -146,11 +157,12 @@ func (w *waiting) next() (event.Event, bool) {
 	return event.Event{}, false
 }
 
-// follow delivers the records behind a cursor, until stop is called. The consumer
+// follow delivers the records from that of a cursor on, until stop is called. The consumer
 // behind it is replaced when it is lost.
 func (d *DB) follow(ctx context.Context, s session, cursor uint64) (records <-chan jetstream.Msg, stop func(), err error) {
+	sequence, _ := ofCursor(cursor)
 	c, err := d.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{d.subject(s)}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: cursor + 1,
+		FilterSubjects: []string{d.subject(s)}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(1, sequence),
 	})
 	if err != nil {
 		return nil, nil, err
@@ -168,19 +180,22 @@ func (d *DB) follow(ctx context.Context, s session, cursor uint64) (records <-ch
 	return list, reading.Stop, nil
 }
 
-// record returns a record of the stream; that of a take-over has no event.
-func (d *DB) record(ctx context.Context, m jetstream.Msg) (service.Record, error) {
+// record returns the events of a record of the stream; that of a take-over has none.
+func (d *DB) record(ctx context.Context, m jetstream.Msg) (list []service.Record, err error) {
 	meta, err := m.Metadata()
 	if err != nil || m.Headers().Get(headerOwner) != "" {
-		return service.Record{}, err
+		return nil, err
 	}
 	data, err := d.content(ctx, m)
 	if err != nil {
-		return service.Record{}, err
+		return nil, err
 	}
-	r := service.Record{Cursor: meta.Sequence.Stream}
-	if err := json.Unmarshal(data, &r.Event); err != nil {
-		return r, errors.Join(fmt.Errorf("record %d of the stream", r.Cursor), err)
+	events, err := decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("record %d of the stream: %w", meta.Sequence.Stream, err)
 	}
-	return r, nil
+	for i, e := range events {
+		list = append(list, service.Record{Cursor: cursorOf(meta.Sequence.Stream, i), Event: e})
+	}
+	return list, nil
 }

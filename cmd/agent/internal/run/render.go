@@ -154,7 +154,11 @@ func (v *textView) end(result event.Event) error {
 		v.print(v.out, strings.TrimRight(b.Text, "\n")+"\n")
 	}
 	for _, d := range b.Denied {
-		v.note("! denied: %s: %s", display.VisibleLine(d.Tool, 80), display.OneLine(d.Reason, 1000))
+		denied := "! denied: " + display.VisibleLine(d.Tool, 80)
+		if d.Reason != "" {
+			denied += ": " + display.OneLine(d.Reason, 1000)
+		}
+		v.note("%s", denied)
 	}
 	summary := fmt.Sprintf("%s, %s, %d tokens (%d in, %d out), %s", b.Outcome, display.Plural(b.Rounds, "tool round"),
 		b.Usage.Total(), b.Usage.Input, b.Usage.Output, display.Duration(time.Duration(b.DurationMS)*time.Millisecond))
