@@ -57,6 +57,7 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*DB, error) {
 	d := &DB{opts: o, copies: o.Replicas, nc: nc, js: js}
 	d.stream, err = d.openStream(ctx, jetstream.StreamConfig{
 		Name: o.Name + "-sessions", Subjects: []string{o.Name + ".*.session.>"},
+		Compression: jetstream.S2Compression,
 		DenyDelete: true, // of single records: a session is deleted whole
 	})
 	if err != nil {
