@@ -1,9 +1,15 @@
 package service_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
+	"iter"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -12,7 +18,9 @@ import (
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/sdk/service"
+	"github.com/seed-009c0928/agent/sdk/service/api"
 )
 
 // BenchmarkSessions runs batches of sessions of one input and one answer, from the
@@ -40,6 +48,124 @@ func BenchmarkSessions(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "sessions/s")
+}
+
+// BenchmarkWorkers runs the sessions of BenchmarkSessions with a model that takes 300 ms,
+// on one worker and on four, of eight places each.
+func BenchmarkWorkers(b *testing.B) {
+	for _, workers := range []int{1, 4} {
+		b.Run(fmt.Sprint(workers), func(b *testing.B) {
+			db, _ := engine(b)
+			for range workers {
+				runWorker(b, db, with(b.TempDir(), slow{byConversation{}, 300 * time.Millisecond}), 8)
+			}
+			const each = 160
+			n := 0
+			for b.Loop() {
+				for i := range each {
+					id := fmt.Sprintf("s%d", n+i)
+					create(b, db, id, core.Allow)
+					send(b, db, id, rounds("in", 0))
+				}
+				for range each {
+					until(b, db, fmt.Sprintf("s%d", n), in(service.State(core.StateIdle)))
+					n++
+				}
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "sessions/s")
+		})
+	}
+}
+
+// slow is a model that takes some time for an answer.
+type slow struct {
+	model.Provider
+	latency time.Duration
+}
+
+func (s slow) Stream(ctx context.Context, req *model.Request) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		select {
+		case <-time.After(s.latency):
+			s.Provider.Stream(ctx, req)(yield)
+		case <-ctx.Done():
+			yield(model.Delta{}, ctx.Err())
+		}
+	}
+}
+
+// BenchmarkRunning runs sessions of which each is followed over HTTP, and measures the time
+// from an event to the client. The model takes 100 ms, for two answers in each session.
+func BenchmarkRunning(b *testing.B) {
+	for _, running := range []int{20, 500} {
+		b.Run(fmt.Sprint(running), func(b *testing.B) { benchmarkRunning(b, running) })
+	}
+}
+
+func benchmarkRunning(b *testing.B, running int) {
+	db, _ := engine(b)
+	runWorker(b, db, with(b.TempDir(), slow{byConversation{}, 100 * time.Millisecond}), running)
+	a, err := api.New(api.Options{Engine: db, Tokens: []api.Token{{Hash: api.Hash("all"), Tenant: tenant, Scopes: []api.Scope{api.ScopeRead}}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	server := httptest.NewServer(a)
+	defer server.Close()
+	var took []time.Duration
+	n := 0
+	for b.Loop() {
+		times := make([][]time.Duration, running)
+		var following sync.WaitGroup
+		for i := range times {
+			id := fmt.Sprintf("s%d", n+i)
+			create(b, db, id, core.Allow)
+			following.Go(func() { times[i] = follow(b, server, id) })
+		}
+		for i := range times {
+			send(b, db, fmt.Sprintf("s%d", n+i), rounds("in", 1))
+		}
+		following.Wait()
+		n += running
+		took = slices.Concat(append(times, took)...)
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(len(took))/b.Elapsed().Seconds(), "events/s")
+}
+
+// follow reads the events of a session until it is idle, and returns how old each was.
+func follow(b *testing.B, server *httptest.Server, id string) (ages []time.Duration) {
+	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, server.URL+"/v1/sessions/"+id+"/events", nil)
+	if err != nil {
+		b.Error(err)
+		return nil
+	}
+	req.Header.Set("Authorization", "Bearer all")
+	res, err := server.Client().Do(req)
+	if err != nil {
+		b.Error(err)
+		return nil
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() {
+		text, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !ok {
+			continue
+		}
+		var e event.Event
+		if err := json.Unmarshal(text, &e); err != nil {
+			b.Error(err)
+			return ages
+		}
+		ages = append(ages, time.Since(e.Time))
+		if _, idle := e.Body.(event.Idle); idle {
+			return ages
+		}
+	}
+	b.Errorf("session %s was not idle before the end of its events: %v", id, lines.Err())
+	return ages
 }
 
 // BenchmarkParked parks sessions with a question, and says what one takes on disk.
