@@ -58,7 +58,7 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*DB, error) {
 	d.stream, err = d.openStream(ctx, jetstream.StreamConfig{
 		Name: o.Name + "-sessions", Subjects: []string{o.Name + ".*.session.>"},
 		Compression: jetstream.S2Compression,
-		DenyDelete: true, // of single records: a session is deleted whole
+		DenyDelete:  true, // of single records: a session is deleted whole
 	})
 	if err != nil {
 		return nil, err
