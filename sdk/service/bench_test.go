@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"net/http"
@@ -148,6 +149,11 @@ func follow(b *testing.B, server *httptest.Server, id string) (ages []time.Durat
 		return nil
 	}
 	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		text, err := io.ReadAll(res.Body)
+		b.Errorf("session %s: %s: %s, %v", id, res.Status, text, err)
+		return nil
+	}
 	lines := bufio.NewScanner(res.Body)
 	for lines.Scan() {
 		text, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))

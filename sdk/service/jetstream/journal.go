@@ -345,12 +345,14 @@ type reader struct {
 	db      *DB
 	session session
 	list    jetstream.MessagesContext // nil = begin behind last
+	end     func()                    // removes the consumer of the list
 	last    uint64                    // the newest message that was read
 }
 
 func (r *reader) close() {
 	if r.list != nil {
 		r.list.Stop()
+		r.end()
 		r.list = nil
 	}
 }
@@ -386,15 +388,15 @@ func (r *reader) try(ctx context.Context) (jetstream.Msg, error) {
 	waiting, cancel := context.WithTimeout(ctx, replayPatience)
 	defer cancel()
 	if r.list == nil {
-		c, err := stream.OrderedConsumer(waiting, jetstream.OrderedConsumerConfig{
-			FilterSubjects: []string{subject}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: r.last + 1,
-		})
+		c, end, err := r.db.consumer(waiting, r.session, r.last+1)
 		if err != nil {
 			return nil, err
 		}
 		if r.list, err = c.Messages(); err != nil {
+			end()
 			return nil, err
 		}
+		r.end = end
 	}
 	m, err := r.list.Next(jetstream.NextContext(waiting))
 	if errors.Is(err, context.DeadlineExceeded) {

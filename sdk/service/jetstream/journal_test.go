@@ -113,6 +113,35 @@ func TestJournal(t *testing.T) {
 	})
 }
 
+// TestReadersLeaveNothing checks that who read or followed a session leaves no consumer
+// behind: a server has room for a thousand.
+func TestReadersLeaveNothing(t *testing.T) {
+	s, end := serve(t, t.TempDir())
+	defer end()
+	d := open(t, s)
+	j := journal(t, d, "s")
+	appended(t, j, 1, 3)
+	complete(t, j, 3)
+	for r, err := range d.Watch(t.Context(), "acme", "s", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Event.Seq == 3 {
+			break
+		}
+	}
+	for e, err := range j.Replay(t.Context(), 0) {
+		if err != nil || e.Seq != 1 {
+			t.Fatal(e.Seq, err)
+		}
+		break
+	}
+	info, err := d.stream.Info(t.Context())
+	if err != nil || info.State.Consumers != 0 {
+		t.Errorf("%d consumers are left, %v", info.State.Consumers, err)
+	}
+}
+
 // TestTenants: equal ids of two tenants are two sessions, and names that are no
 // tokens of a subject are refused.
 func TestTenants(t *testing.T) {

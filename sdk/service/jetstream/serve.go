@@ -45,6 +45,7 @@ func Serve(o ServeOptions) (*Server, error) {
 	opts := &server.Options{
 		ServerName: o.Name, Host: o.Host, Port: o.Port, DontListen: o.Host == "",
 		JetStream: true, StoreDir: o.Dir, SyncAlways: true, MaxPayload: maxPayload, NoSigs: true, NoLog: true,
+		JetStreamLimits: server.JSLimitOpts{DefaultMaxConsumers: -1}, // one for each session that is read or followed
 	}
 	if o.Cluster != "" {
 		opts.Cluster = server.ClusterOpts{Name: o.Cluster, Host: cmp.Or(o.ClusterHost, "127.0.0.1"), Port: o.ClusterPort}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,6 +17,9 @@ import (
 
 // watchBuffer is the number of deltas that may wait for a reader. More are dropped.
 const watchBuffer = 1024
+
+// unusedFor is how long the server keeps a consumer whose reader is gone.
+const unusedFor = 30 * time.Second
 
 // headerAfter is the number of the event in the log that a delta follows.
 const headerAfter = "Agent-After"
@@ -161,9 +165,7 @@ func (w *waiting) next() (event.Event, bool) {
 // behind it is replaced when it is lost.
 func (d *DB) follow(ctx context.Context, s session, cursor uint64) (records <-chan jetstream.Msg, stop func(), err error) {
 	sequence, _ := ofCursor(cursor)
-	c, err := d.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{d.subject(s)}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(1, sequence),
-	})
+	c, end, err := d.consumer(ctx, s, max(1, sequence))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -175,9 +177,31 @@ func (d *DB) follow(ctx context.Context, s session, cursor uint64) (records <-ch
 		}
 	})
 	if err != nil {
+		end()
 		return nil, nil, err
 	}
-	return list, reading.Stop, nil
+	return list, func() { reading.Stop(); end() }, nil
+}
+
+// consumer creates a consumer of a session's records, from a sequence of the stream on.
+// End removes it: the server would keep it for a while, and has room for so many.
+func (d *DB) consumer(ctx context.Context, s session, from uint64) (c jetstream.Consumer, end func(), err error) {
+	c, err = d.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{d.subject(s)}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,
+		InactiveThreshold: unusedFor,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, func() {
+		info := c.CachedInfo()
+		if info == nil || !d.nc.IsConnected() {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
+		defer cancel()
+		_ = d.stream.DeleteConsumer(ctx, info.Name) // the server does it later
+	}, nil
 }
 
 // record returns the events of a record of the stream; that of a take-over has none.

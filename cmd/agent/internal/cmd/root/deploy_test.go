@@ -140,7 +140,7 @@ func TestDeployCompose(t *testing.T) {
 		t.Errorf("serve listens at port %s, and %q are published", port, serve.Ports)
 	}
 	conf := string(deployed(t, "compose/nats.conf"))
-	for _, want := range []string{"sync_interval: always", "max_payload: 8MB", "store_dir: /data", "password: $NATS_PASSWORD"} {
+	for _, want := range []string{"sync_interval: always", "default_max_consumers: -1", "max_payload: 8MB", "store_dir: /data", "password: $NATS_PASSWORD"} {
 		if !strings.Contains(conf, want) {
 			t.Errorf("nats.conf lacks %s", want)
 		}
@@ -422,7 +422,12 @@ func TestDeployChart(t *testing.T) {
 			Jetstream struct {
 				Enabled   bool
 				FileStore struct{ PVC struct{ Size string } } `yaml:"fileStore"`
-				Merge     map[string]string
+				Merge     struct {
+					SyncInterval string `yaml:"sync_interval"`
+					Limits       struct {
+						Consumers int `yaml:"default_max_consumers"`
+					}
+				}
 			}
 			Merge struct {
 				MaxPayload    string `yaml:"max_payload"`
@@ -450,7 +455,7 @@ func TestDeployChart(t *testing.T) {
 	manifests := string(deployed(t, "kubernetes/agent.yaml"))
 	secret := v.Container.Env["AGENT_PASSWORD"].From.Secret
 	replicas := fmt.Sprintf("--replicas=%d", v.Config.Cluster.Replicas)
-	if v.Config.Jetstream.Merge["sync_interval"] != "always" || secret.Name != "agent-nats" || secret.Key != "password" || strings.Count(manifests, replicas) != 2 {
+	if v.Config.Jetstream.Merge.SyncInterval != "always" || v.Config.Jetstream.Merge.Limits.Consumers != -1 || secret.Name != "agent-nats" || secret.Key != "password" || strings.Count(manifests, replicas) != 2 {
 		t.Errorf("%+v", v)
 	}
 	if n := strings.Count(manifests, "name: "+secret.Name+"\n"); n == 0 {
