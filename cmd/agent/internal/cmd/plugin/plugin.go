@@ -80,7 +80,7 @@ func (h *host) configurable(name string) (plugins.Installed, error) {
 	return h.bundle(name)
 }
 
-// program returns the program of a plugin, nil if it has none.
+// program returns the program of a plugin, or nil.
 func (h *host) program(name string) *plugins.Plugin {
 	for _, p := range h.Plugins() {
 		if p.Name() == name {
@@ -90,7 +90,7 @@ func (h *host) program(name string) *plugins.Plugin {
 	return nil
 }
 
-// installed returns the bundle of an installed or linked plugin, nil if there is none.
+// installed returns the bundle of an installed or linked plugin, or nil.
 func (h *host) installed(name string) *plugins.Installed {
 	for i := range h.bundles {
 		if h.bundles[i].Name == name {
