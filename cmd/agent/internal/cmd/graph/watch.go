@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -20,9 +21,11 @@ func newWatchCmd(s *cmdutil.IO) *cobra.Command {
 			"that a change of them may break, a line or with --json an object each time.",
 		Args: cmdutil.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.with(cmd.Context(), func(x *graph.Index) error {
-				fmt.Fprintf(o.Err, "Watching %s. Ctrl-C ends it.\n", display.Printable(x.Root()))
-				return x.Watch(cmd.Context(), func(paths []string) { o.changed(x.Graph(), paths) })
+			return cmdutil.Interruptible(cmd.Context(), func(ctx context.Context) error {
+				return o.with(ctx, func(x *graph.Index) error {
+					fmt.Fprintf(o.Err, "Watching %s. Ctrl-C ends it.\n", display.Printable(x.Root()))
+					return x.Watch(ctx, func(paths []string) { o.changed(x.Graph(), paths) })
+				})
 			})
 		},
 	}
