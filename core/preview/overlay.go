@@ -25,6 +25,7 @@ type dryEnv struct {
 func (e dryEnv) Files() core.FS { return e.files }
 
 func (e dryEnv) Start(context.Context, core.Command) (core.Process, error) {
+	e.files.limited = true
 	return nil, errors.New("a preview starts no commands")
 }
 
@@ -34,6 +35,7 @@ type overlay struct {
 	env     core.Environment
 	changed map[string]*file // by resolved path
 	order   []string
+	limited bool // by what a preview cannot do
 }
 
 // file is a changed file.

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/internal/charset"
+	"github.com/seed-009c0928/agent/core/model"
 )
 
 // Change is what a call does to one file.
@@ -77,11 +78,19 @@ func utf8Text(data []byte) []byte {
 
 // Previewer is a tool that can tell what a call would change.
 type Previewer interface {
-	// Preview returns the changes, and makes none. It returns no changes if the
-	// call would fail. It reads through call.Env, asks nothing, and is safe for
-	// concurrent use.
+	// Preview returns the changes, and makes none. If the call would fail, it
+	// returns no changes, and a [Failure] if it knows why. It reads through
+	// call.Env, asks nothing, and is safe for concurrent use.
 	Preview(ctx context.Context, call *core.Call) ([]Change, error)
 }
+
+// Failure is the error of a preview whose call would fail.
+type Failure struct {
+	Text string // as the model would see it
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Text }
 
 // Run returns the changes that run would make through call.Env: it gets a copy of
 // the call whose files can be changed without any effect. A command that it starts
@@ -91,8 +100,13 @@ func Run(ctx context.Context, call *core.Call, run func(ctx context.Context, cal
 	dry := *call
 	dry.Env = dryEnv{call.Env, files}
 	result, err := run(ctx, &dry)
-	if err != nil || result.Code != "" {
+	switch {
+	case err != nil:
 		return nil, err
+	case result.Code != "" && files.limited: // the call itself may succeed
+		return nil, nil
+	case result.Code != "":
+		return nil, &Failure{model.Parts(result.Content).Text()}
 	}
 	return files.changes(ctx)
 }

@@ -3,6 +3,7 @@ package preview_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -57,11 +58,21 @@ func TestRun(t *testing.T) {
 	if data, _ := core.ReadFile(t.Context(), e.Files(), "a.txt", 100); !bytes.Equal(data, []byte("one\n")) {
 		t.Errorf("the preview wrote: %q", data)
 	}
-	failed, err := preview.Run(t.Context(), call, func(ctx context.Context, call *core.Call) (core.Result, error) {
-		return core.Fail(core.CodeValidation, "no"), call.Env.Files().Remove(ctx, "a.txt")
-	})
-	if err != nil || len(failed) > 0 {
-		t.Errorf("a call that fails has the changes %v, %v", failed, err)
+	fail := func(e core.Environment) error { return e.Files().Remove(t.Context(), "a.txt") }
+	run := func(ctx context.Context, call *core.Call) (core.Result, error) {
+		_ = fail(call.Env)
+		return core.Fail(core.CodeValidation, "no such text"), nil
+	}
+	var why *preview.Failure
+	if changes, err := preview.Run(t.Context(), call, run); len(changes) > 0 || !errors.As(err, &why) || why.Text != "no such text" {
+		t.Errorf("a call that fails has %v, %v", changes, err)
+	}
+	fail = func(e core.Environment) error {
+		_, err := e.Start(t.Context(), core.Command{Argv: []string{"true"}})
+		return err
+	}
+	if changes, err := preview.Run(t.Context(), call, run); err != nil || len(changes) > 0 {
+		t.Errorf("a call that fails only in the preview has %v, %v", changes, err)
 	}
 }
 

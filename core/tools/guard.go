@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/preview"
 )
 
 // guard remembers which files a session has read, and their state then: a file
@@ -63,16 +65,36 @@ type guarded struct {
 	guard *guard
 }
 
+// Preview implements [preview.Previewer]. Without a session it shows what a call
+// would change in files that were not read, too.
+func (t guarded) Preview(ctx context.Context, call *core.Call) ([]preview.Change, error) {
+	if call.Session.ID != "" {
+		if _, refusal := t.known(ctx, call); refusal != nil {
+			return nil, &preview.Failure{Text: model.Parts(refusal.Content).Text()}
+		}
+	}
+	return t.fileTool.Preview(ctx, call)
+}
+
+// known returns the files that a call changes, or a failure if one of them must be
+// read before.
+func (t guarded) known(ctx context.Context, call *core.Call) (paths []string, refusal *core.Result) {
+	if t.changes != nil {
+		paths = t.changes(call.Args)
+	}
+	for _, path := range paths {
+		if refusal := t.guard.check(ctx, call, path); refusal != nil {
+			return nil, refusal
+		}
+	}
+	return paths, nil
+}
+
 // Run implements [core.Tool].
 func (t guarded) Run(ctx context.Context, call *core.Call) (core.Result, error) {
-	var known []string
-	if t.changes != nil {
-		known = t.changes(call.Args)
-	}
-	for _, path := range known {
-		if refusal := t.guard.check(ctx, call, path); refusal != nil {
-			return *refusal, nil
-		}
+	known, refusal := t.known(ctx, call)
+	if refusal != nil {
+		return *refusal, nil
 	}
 	var moved []string // to be known at their new paths
 	if t.moves != nil {

@@ -2,6 +2,8 @@ package tools_test
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,5 +51,25 @@ func TestPreview(t *testing.T) {
 		if data, _ := core.ReadFile(t.Context(), e.Files(), "a.txt", 100); string(data) != "mine\n" {
 			t.Errorf("%s: wrote %q, want the user's version", name, data)
 		}
+	}
+}
+
+// TestPreviewGuarded: the preview of a session's call fails as the call would, if a
+// file was not read.
+func TestPreviewGuarded(t *testing.T) {
+	t.Parallel()
+	set := tools.Builtin(tools.Options{})
+	defer set.Close()
+	all, _ := set.Tools(t.Context())
+	e := env.NewMemory("/w", map[string]string{"a.txt": "one\n"})
+	call := &core.Call{ID: "1", Name: "write_file", Args: json.RawMessage(`{"file_path":"a.txt","content":"ONE\n"}`), Env: e}
+	write := all[slices.IndexFunc(all, func(t core.Tool) bool { return t.Definition().Name == call.Name })].(preview.Previewer)
+	if changes, err := write.Preview(t.Context(), call); err != nil || len(changes) != 1 {
+		t.Errorf("without a session: %v, %v", changes, err)
+	}
+	call.Session.ID = "s"
+	var fails *preview.Failure
+	if changes, err := write.Preview(t.Context(), call); len(changes) > 0 || !errors.As(err, &fails) || !strings.Contains(fails.Text, "you have not read it") {
+		t.Errorf("of a file that was not read: %v, %v", changes, err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/preview"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 	"github.com/seed-009c0928/agent/core/snapshot"
 	"github.com/seed-009c0928/agent/permissions"
@@ -251,6 +252,10 @@ func (a *Agent) explain(ctx context.Context, e core.Entry, call *core.Call, q *c
 		}
 	}
 	changes, err := previewOf(ctx, e, call)
+	if fails := (*preview.Failure)(nil); errors.As(err, &fails) {
+		why, _, _ := strings.Cut(fails.Text, "\n")
+		q.Detail = strings.TrimSpace(q.Detail + "\nThe call would fail; a yes tells the model why: " + why)
+	}
 	if err != nil {
 		return // the question is asked without them
 	}

@@ -28,9 +28,9 @@ func (c *chat) runModes() []permissions.Mode {
 func (c *chat) workspaceMode() error {
 	switch {
 	case !c.set.Trusted:
-		return errors.New("mode workspace needs a trusted directory: run agent trust in it, and start again")
+		return errors.New("workspace needs a trusted directory: run agent trust in it, and start again")
 	case !c.policy.Sandboxed():
-		return errors.New("mode workspace needs a sandbox, which does not work here; agent doctor says why")
+		return errors.New("workspace needs a sandbox, which does not work here; agent doctor says why")
 	}
 	return nil
 }

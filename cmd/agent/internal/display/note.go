@@ -74,9 +74,19 @@ func problemNote(body event.Body) (Note, bool) {
 			text = "aborted: " + b.Reason
 		}
 	case event.Error:
-		text, severity = fmt.Sprintf("%s (%s)", b.Message, b.Code), Failure
+		text, severity = coded(b), Failure
 	}
 	return Note{Severity: severity, Text: text}, text != ""
+}
+
+// coded is the message of an error with its code, which comes before what to do about it.
+func coded(b event.Error) string {
+	first, rest, more := strings.Cut(strings.TrimSpace(b.Message), "\n")
+	text := fmt.Sprintf("%s (%s)", first, b.Code)
+	if more {
+		text += "\n" + rest
+	}
+	return text
 }
 
 func retryNote(b event.LLMRetry) string {

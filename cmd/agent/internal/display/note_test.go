@@ -21,6 +21,7 @@ func TestNoteOf(t *testing.T) {
 		{event.Cancelled{Reason: "Ctrl-C"}, "! cancelled: Ctrl-C"},
 		{event.Cancelled{Reason: "Ctrl-C", Abort: true}, "! aborted: Ctrl-C"},
 		{event.Error{Message: "no connection", Code: "NETWORK_ERROR"}, "✗ no connection (NETWORK_ERROR)"},
+		{event.Error{Message: "no connection\n  What you can do:\n    agent demo\n", Code: "NETWORK_ERROR"}, "✗ no connection (NETWORK_ERROR)\n  What you can do:\n    agent demo"},
 		{event.SubagentStart{Name: "review", Input: "look\nat it"}, "▸ review: look at it"},
 		{event.SubagentEnd{Name: "review", Outcome: "error", Error: "too long"}, "◂ review: error, 0 tokens: too long"},
 		{event.SkillActivated{Name: "debug", By: "phrase", Trigger: "test fails"}, "— skill debug: phrase test fails"},

@@ -2,8 +2,12 @@ package tui
 
 import (
 	"context"
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
+
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/preview"
@@ -45,6 +49,22 @@ func TestDialogueGolden(t *testing.T) {
 			Kind: core.QuestionPermission, Title: "Call web_fetch of plugin web: http://127.0.0.1:1/slugs?", Detail: "mode default asks before using the network",
 			Choices: []core.Choice{core.ChoiceOnce, core.ChoiceSession, core.ChoiceDeny}, Offers: []core.Offer{{Rules: []string{"network(127.0.0.1)"}}},
 		})
+	})
+	goldenScreens(t, "question-command", func(u *typist) { // a line longer than the screen
+		u.asks(permission("Run `" + strings.Repeat("printf '%s' 日本語 && ", 20) + "make install`?"))
+	})
+	goldenScreens(t, "question-choice", func(u *typist) {
+		u.asks(core.Question{Kind: core.QuestionForm, Title: "Which colour?", Schema: json.RawMessage(
+			`{"type":"object","properties":{"answer":{"type":"string","title":"answer","enum":["red","green","` + strings.Repeat("a long answer ", 12) + `"]}},"required":["answer"]}`)})
+	})
+	goldenScreens(t, "files", func(u *typist) {
+		u.editor.set("see @ma")
+		u.Update(suggestMsg{"@ma", []string{"@main.go", "@\"my main.txt\"", "@docs/markdown.md"}})
+	})
+	goldenScreens(t, "history-search", func(u *typist) {
+		u.editor.history = []string{"first message", "second message", "third"}
+		u.Update(tea.KeyPressMsg{Code: 'r', Mod: tea.ModCtrl})
+		u.press("m", "e", "s")
 	})
 	goldenScreens(t, "commands", func(u *typist) { u.openPalette() })
 	status := Status{

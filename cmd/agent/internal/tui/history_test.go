@@ -74,3 +74,17 @@ func TestTranscriptKeys(t *testing.T) {
 	}
 	has(t, u.frameText(), "not exported: ", "exists")
 }
+
+// TestTranscriptNarrow: on a narrow screen no row of the pager is wider than it.
+func TestTranscriptNarrow(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{40, 20, 10} {
+		p := &pager{title: "The conversation so far", hint: "u c e ? jump · f fold · y copy · x export", render: func(int) []string { return []string{"one"} }}
+		p.layout(width, 10)
+		for _, row := range p.rows(painter{}) {
+			if w := ansi.StringWidth(row); w > width {
+				t.Errorf("at %d columns, a row has %d: %q", width, w, row)
+			}
+		}
+	}
+}

@@ -91,7 +91,7 @@ func (p *pager) rows(paint painter) []string {
 	if len(p.lines) > p.height {
 		at = fmt.Sprintf("%d-%d of %d", p.top+1, min(len(p.lines), p.top+p.height), len(p.lines))
 	}
-	return append(rows, paint.paint(dim, fitted([]part{{at, 1}, {p.hint, 0}, {"↑↓ PgUp PgDn", 3}, {"/ search", 2}, {"q closes", 1}}, p.width)))
+	return append(rows, paint.paint(dim, display.Clip(fitted([]part{{at, 1}, {p.hint, 0}, {"↑↓ PgUp PgDn", 3}, {"/ search", 2}, {"q closes", 1}}, p.width), p.width)))
 }
 
 func (p *pager) matches(line int) bool {

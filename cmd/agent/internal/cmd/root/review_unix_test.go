@@ -65,3 +65,17 @@ func TestInteractiveReview(t *testing.T) {
 		}
 	}
 }
+
+// TestInteractiveFailingEdit: the question about an edit that would fail says why.
+func TestInteractiveFailingEdit(t *testing.T) {
+	w := newWorld(t, `[
+		{calls: [{name: edit_file, args: {file_path: a.txt, old_string: two, new_string: TWO}}]},
+		{text: ["First answer."]}]`)
+	if err := os.WriteFile(filepath.Join(w.workspace, "a.txt"), []byte("one\ntwo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := w.onTerminal("Change it")
+	s.answer("The call would fail; a yes tells the model why: a.txt was not changed: you have not", "n")
+	s.answer("First answer.", "/quit\r")
+	s.exits(0)
+}
