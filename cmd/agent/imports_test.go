@@ -149,7 +149,8 @@ var importRules = map[string][]string{
 	// that no other noun imports. Only root knows them all.
 	"core/goldentest": {},
 
-	"cmd/agent": {"cmd/agent/internal/cmd/root"},
+	"cmd/agent":                    {"cmd/agent/internal/cmd/root", "cmd/agent/internal/startheap"},
+	"cmd/agent/internal/startheap": {},
 	// For programs that embed an agent: what the command reads, as options of sdk/agent.
 	"cmd/agent/settings": {"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/keyring", "cmd/agent/internal/setup", "core/model", "sdk/agent"},
 	"cmd/agent/internal/cmdutil": {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
 	"github.com/seed-009c0928/agent/sdk"
@@ -28,15 +30,22 @@ type IO struct {
 	Cwd             string
 	ManagedSettings string // path of the managed settings file; "" = none
 	Keyring         Keyring
-	Bundled         func() []sdk.Plugin // returns the bundled plugins; nil for none
+	Bundled         Bundled
 }
 
-// BundledPlugins returns the plugins that are built into the binary.
-func (s *IO) BundledPlugins() []sdk.Plugin {
-	if s.Bundled == nil {
-		return nil
+// Bundled has the plugins that are built into the binary, by their names. To make
+// one takes a while: call its function when it is needed.
+type Bundled map[string]func() sdk.Plugin
+
+// All makes the plugins with other names than these.
+func (b Bundled) All(except ...string) []sdk.Plugin {
+	var list []sdk.Plugin
+	for _, name := range slices.Sorted(maps.Keys(b)) {
+		if !slices.Contains(except, name) {
+			list = append(list, b[name]())
+		}
 	}
-	return s.Bundled()
+	return list
 }
 
 // Keyring is the operating system's keyring.

@@ -23,11 +23,15 @@ import (
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
-// BundledPlugins makes the bundled plugins. Each runs in a separate process of
-// this program, with no more rights than any other plugin. Making them takes a
-// while: call it when they are needed.
-func BundledPlugins() []sdk.Plugin {
-	return []sdk.Plugin{web.Plugin(cmdutil.Version(), web.SearchFromEnv()), graph.Plugin(cmdutil.Version(), graph.OptionsFromEnv()), lsp.Plugin(cmdutil.Version(), lsp.OptionsFromEnv())}
+// BundledPlugins returns the bundled plugins, as their own processes make them:
+// each runs in a separate process of this program, with no more rights than any
+// other plugin, and has its options from the environment.
+func BundledPlugins() cmdutil.Bundled {
+	return cmdutil.Bundled{
+		"web":   func() sdk.Plugin { return web.Plugin(cmdutil.Version(), web.SearchFromEnv()) },
+		"graph": func() sdk.Plugin { return graph.Plugin(cmdutil.Version(), graph.OptionsFromEnv()) },
+		"lsp":   func() sdk.Plugin { return lsp.Plugin(cmdutil.Version(), lsp.OptionsFromEnv()) },
+	}
 }
 
 // InternalPlugin is the name of the hidden command that serves a bundled plugin.
@@ -70,9 +74,8 @@ const graphFiles = 200
 // that their processes are started from.
 func (s *Setup) bundledPlugins() ([]sdk.Plugin, []string) {
 	environ := os.Environ()
-	list := slices.DeleteFunc(s.bundled(), func(p sdk.Plugin) bool { return p.Name == "graph" || p.Name == "web" || p.Name == "lsp" })
 	engine, _ := s.webSearch()
-	list = slices.Insert(list, 0, web.Plugin(cmdutil.Version(), engine))
+	list := append([]sdk.Plugin{web.Plugin(cmdutil.Version(), engine)}, s.bundled.All("web", "graph", "lsp")...) // their options are in the settings
 	if engine.Engine != "" {
 		environ = append(environ, engine.Environ()...)
 	}

@@ -28,7 +28,6 @@ import (
 	"github.com/seed-009c0928/agent/core/profile"
 	"github.com/seed-009c0928/agent/core/store"
 	"github.com/seed-009c0928/agent/permissions"
-	"github.com/seed-009c0928/agent/sdk"
 	"github.com/seed-009c0928/agent/sdk/agent"
 )
 
@@ -39,7 +38,7 @@ type Setup struct {
 	UserHome     string
 	Dir          string
 	addDirs      []string
-	bundled      func() []sdk.Plugin
+	bundled      cmdutil.Bundled
 	Trusted      bool // the directory is trusted
 	advice       string
 	bare         bool // --bare
@@ -82,7 +81,7 @@ func (o *Flags) Load(s *cmdutil.IO) (*Setup, error) {
 		fmt.Fprintf(s.Err, "agent: %s\n", w)
 	}
 	set := &Setup{
-		Loaded: loaded, env: s.Env, UserHome: from.Home, Dir: dir, bundled: s.BundledPlugins, Trusted: from.Trusted, advice: from.Advice, bare: o.bare, Environment: place,
+		Loaded: loaded, env: s.Env, UserHome: from.Home, Dir: dir, bundled: s.Bundled, Trusted: from.Trusted, advice: from.Advice, bare: o.bare, Environment: place,
 	}
 	if w := set.langchainWarning(); w != "" {
 		fmt.Fprintf(s.Err, "agent: %s\n", w)

@@ -54,7 +54,7 @@ func (s *demoSite) close() {
 // fetch from this machine, which it refuses otherwise.
 func (s *demoSite) plugins(home, command string) *plugins.Options {
 	return &plugins.Options{
-		Home: home, Bundled: setup.BundledPlugins(), BundledCommand: []string{command, setup.InternalPlugin},
+		Home: home, Bundled: setup.BundledPlugins().All(), BundledCommand: []string{command, setup.InternalPlugin},
 		UserHome: cmdutil.UserHome(), Sandbox: sandbox.ModeAuto, Environ: append(os.Environ(), web.AllowPrivateEnv+"="+s.host),
 	}
 }

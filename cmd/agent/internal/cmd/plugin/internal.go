@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -18,15 +17,15 @@ func NewInternalCmd(s *cmdutil.IO) *cobra.Command {
 		Use:    setup.InternalPlugin + " NAME",
 		Hidden: true,
 		Args:   cmdutil.Args(cobra.ExactArgs(1)),
-		RunE:   func(_ *cobra.Command, args []string) error { return serve(s.BundledPlugins(), args[0]) },
+		RunE:   func(_ *cobra.Command, args []string) error { return serve(s.Bundled, args[0]) },
 	}
 }
 
-func serve(bundled []sdk.Plugin, name string) error {
-	i := slices.IndexFunc(bundled, func(p sdk.Plugin) bool { return p.Name == name })
-	if i < 0 {
+func serve(bundled cmdutil.Bundled, name string) error {
+	plugin, ok := bundled[name]
+	if !ok {
 		return fmt.Errorf("no bundled plugin %q", name)
 	}
-	sdk.Serve(bundled[i])
+	sdk.Serve(plugin())
 	return nil
 }

@@ -23,7 +23,7 @@ func newIO(t *testing.T) (*cmdutil.IO, *bytes.Buffer) {
 	var out bytes.Buffer
 	return &cmdutil.IO{
 		In: strings.NewReader(""), Out: &out, Err: t.Output(), Env: os.Getenv, Cwd: t.TempDir(),
-		Bundled: func() []sdk.Plugin { return []sdk.Plugin{{Name: "hello", Version: "1.0.0"}} },
+		Bundled: cmdutil.Bundled{"hello": func() sdk.Plugin { return sdk.Plugin{Name: "hello", Version: "1.0.0"} }},
 	}, &out
 }
 
@@ -74,7 +74,7 @@ func TestNotFound(t *testing.T) {
 		"disable": func(ctx context.Context) error { return (&enableOptions{options: o}).run(ctx, one) },
 		"verify":  func(ctx context.Context) error { return (&verifyOptions{o}).run(ctx, one) },
 		"logs":    func(ctx context.Context) error { return (&logsOptions{options: o}).run(ctx, one[0]) },
-		"serve":   func(context.Context) error { return serve(s.BundledPlugins(), one[0]) },
+		"serve":   func(context.Context) error { return serve(s.Bundled, one[0]) },
 	} {
 		if err := run(t.Context()); cmdutil.ExitCode(err) != cmdutil.ExitError || !strings.Contains(err.Error(), `plugin "nobody"`) {
 			t.Errorf("%s: %v", what, err)

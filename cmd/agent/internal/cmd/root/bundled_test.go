@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/sdk"
 )
@@ -47,16 +48,23 @@ func tell() string {
 
 // testPlugins are the bundled plugins, and for tests that want them one that
 // tells and one with many tools.
-func testPlugins() []sdk.Plugin {
-	list := setup.BundledPlugins()
+func testPlugins() cmdutil.Bundled {
+	all := setup.BundledPlugins()
 	if os.Getenv(tellerEnv) != "" {
-		list = append(list, sdk.Plugin{Name: "teller", Version: "1.0.0", Manifest: sdk.Manifest{Env: []string{tellerEnv}}, Extensions: []sdk.Extension{
-			sdk.Tool("tell", "Tells.", func(*sdk.Context, struct{}) (string, error) { return tell(), nil }),
-		}})
+		all["teller"] = func() sdk.Plugin {
+			return sdk.Plugin{Name: "teller", Version: "1.0.0", Manifest: sdk.Manifest{Env: []string{tellerEnv}}, Extensions: []sdk.Extension{
+				sdk.Tool("tell", "Tells.", func(*sdk.Context, struct{}) (string, error) { return tell(), nil }),
+			}}
+		}
 	}
-	if os.Getenv(gaugesEnv) == "" {
-		return list
+	if os.Getenv(gaugesEnv) != "" {
+		all["gauges"] = gauges
 	}
+	return all
+}
+
+// gauges has 150 tools.
+func gauges() sdk.Plugin {
 	type args struct {
 		City string `json:"city"`
 	}
@@ -70,7 +78,7 @@ func testPlugins() []sdk.Plugin {
 	for i := range 149 {
 		add(fmt.Sprintf("gauge_%d", i), fmt.Sprintf("Reads water gauge number %d of a city.", i))
 	}
-	return append(list, p)
+	return p
 }
 
 func cmdSite(ts *testscript.TestScript, neg bool, args []string) {

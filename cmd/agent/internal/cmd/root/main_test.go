@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 				panic(err)
 			}
 		}
-		os.Exit(mainWith(managed, testPlugins))
+		os.Exit(mainWith(managed, testPlugins()))
 	}, "mcpserver": func() { os.Exit(mcpServer()) }, "xdg-open": browse})
 }
 

@@ -17,14 +17,13 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/keyring"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
-	"github.com/seed-009c0928/agent/sdk"
 )
 
 // Main runs the command line of this process and returns its exit code.
-func Main() int { return mainWith(setup.ManagedSettings(os.Getenv), setup.BundledPlugins) }
+func Main() int { return mainWith(setup.ManagedSettings(os.Getenv), setup.BundledPlugins()) }
 
 // mainWith is Main with another managed settings file and other bundled plugins.
-func mainWith(managed string, plugins func() []sdk.Plugin) int {
+func mainWith(managed string, plugins cmdutil.Bundled) int {
 	cwd, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "agent: working directory: %v\n", err)

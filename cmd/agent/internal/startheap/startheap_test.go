@@ -1,4 +1,4 @@
-package main
+package startheap
 
 import (
 	"runtime"
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestPostponeGC checks that GOGC is back to its default after the first collection.
-func TestPostponeGC(t *testing.T) {
+// TestPostpone checks that GOGC is back to its default after the first collection.
+func TestPostpone(t *testing.T) {
 	t.Setenv("GOGC", "")
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	percent := func() int {
@@ -16,7 +16,7 @@ func TestPostponeGC(t *testing.T) {
 		debug.SetGCPercent(now)
 		return now
 	}
-	postponeGC()
+	postpone()
 	if got := percent(); got != 400 {
 		t.Fatalf("GOGC = %d, want 400", got)
 	}
@@ -26,8 +26,8 @@ func TestPostponeGC(t *testing.T) {
 		}
 	}
 	t.Setenv("GOGC", "50")
-	postponeGC()
+	postpone()
 	if got := percent(); got != 100 {
-		t.Errorf("postponeGC changed a GOGC that the user set to %d", got)
+		t.Errorf("postpone changed a GOGC that the user set to %d", got)
 	}
 }
