@@ -51,7 +51,8 @@ type Local struct {
 	supervisor *proc.Supervisor
 	owned      bool     // close the supervisor
 	sandbox    *Sandbox // may be nil
-	tmp        tmpDir   // for confined commands
+	masked     func() *places
+	tmp        tmpDir // for confined commands
 	sweeping   sync.WaitGroup
 }
 
@@ -88,6 +89,7 @@ func NewLocal(opts LocalOptions) (*Local, error) {
 		l.owned = true
 	}
 	if l.sandbox != nil {
+		l.masked = sync.OnceValue(func() *places { return newPlaces(l.sandbox.Masked) })
 		l.sweeping.Go(l.sweep)
 	}
 	return l, nil

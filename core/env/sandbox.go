@@ -163,14 +163,12 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) *inspection 
 		}
 	}
 	mask := func(path string) {
-		if _, err := os.Lstat(path); err == nil && !reads(grants, path) {
+		if !reads(grants, path) {
 			p.Masked = append(p.Masked, path)
 		}
 	}
-	for _, pattern := range l.sandbox.Masked {
-		for _, path := range Expand(pattern) {
-			mask(path)
-		}
+	for _, path := range l.masked().existing(nil) {
+		mask(path)
 	}
 	p.Masked = append(p.Masked, l.hidden(p.Writable, grants)...)
 	committed := fixtures{roots: l.info.Roots, is: l.sandbox.Fixture}
@@ -275,19 +273,6 @@ func reads(grants []core.Grant, path string) bool {
 		}
 		return g.Resource == path || g.Recursive && sandbox.Below(g.Resource, path) && (g.Except == nil || !g.Except(path))
 	})
-}
-
-// Expand returns the existing paths that match a path whose last element may be
-// a pattern of filepath.Match.
-func Expand(pattern string) []string {
-	if !strings.ContainsAny(filepath.Base(pattern), `*?[`) {
-		return []string{pattern}
-	}
-	paths, err := filepath.Glob(pattern)
-	if err != nil {
-		return []string{pattern} // not a pattern
-	}
-	return paths
 }
 
 // grantNetwork adds the granted hosts to the profile.

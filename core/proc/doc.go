@@ -22,9 +22,9 @@
 // the kernel does not use.
 //
 // A command can be confined to a sandbox, see [Spec] and package sandbox. On
-// Linux this program is then started again as the command's helper, which takes
-// over before packages are initialized (package early). On level Namespace
-// nothing that the command started outlives it.
+// Linux this program is then started again as the server that forks the commands'
+// helpers, and takes over before packages are initialized (package early). On level
+// Namespace nothing that the command started outlives it.
 //
 // Platforms: Linux supports all of the above. macOS has no Pdeathsig and no
 // subreaper, and its guard knows only process groups. On other Unix systems only

@@ -82,7 +82,7 @@ func (g *guard) start() error {
 	// the guard itself kills the guard.
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C", MarkerEnv + "=" + g.supervisor.chain + "guard"}
 	cmd.SysProcAttr = guardAttributes()
-	if err := g.supervisor.fork(cmd); err != nil {
+	if err := g.supervisor.fork(cmd, cmd.Start); err != nil {
 		w.Close()
 		return err
 	}

@@ -165,11 +165,15 @@ func (p *Process) launch(ctx context.Context, spec Spec, marker string) error {
 	if err == nil && spec.Sandbox != nil {
 		p.sandbox, err = p.supervisor.sandboxes.Prepare(ctx, spec.Sandbox, p.cmd)
 	}
+	start := p.cmd.Start
+	if p.sandbox != nil {
+		start = p.sandbox.Start
+	}
 	if err == nil {
 		p.start = time.Now()
-		err = p.supervisor.launch(ctx, p.cmd)
+		err = p.supervisor.launch(ctx, p.cmd, start)
 	}
-	closeAll(theirs)
+	defer closeAll(theirs)
 	if err == nil {
 		p.family = newFamily(p.cmd, marker, p.start, p.sandbox.Helper())
 		p.supervisor.guard.add(p.Pid())
@@ -193,6 +197,7 @@ func (p *Process) enter(ctx context.Context) error {
 	err := p.sandbox.Enter(ctx)
 	if err != nil {
 		p.family.signal(nil, true)
+		_ = p.cmd.Process.Kill() // it may not lead a group yet
 		p.supervisor.wait(p.cmd)
 		p.supervisor.guard.remove(p.Pid())
 		p.family.close()

@@ -38,6 +38,7 @@ type Supervisor struct {
 	guard     *guard
 	sandboxes *sandbox.Manager
 
+	starting sync.Once // the starter
 	requests chan startRequest
 	quit     chan struct{}
 	wg       sync.WaitGroup
@@ -74,7 +75,7 @@ func NewSupervisor(opts Options) *Supervisor {
 		s.chain = outer + ":"
 	}
 	s.guard = newGuard(s)
-	s.sandboxes = sandbox.NewManager(prober{s}, s.logger)
+	s.sandboxes = sandbox.NewManager(runner{s}, s.logger)
 	return s
 }
 
@@ -82,11 +83,13 @@ func NewSupervisor(opts Options) *Supervisor {
 // on this machine.
 func (s *Supervisor) Sandbox() *sandbox.Manager { return s.sandboxes }
 
-// prober starts the processes that probe sandbox levels.
-type prober struct{ s *Supervisor }
+// runner starts processes of the sandbox.
+type runner struct{ s *Supervisor }
 
-func (p prober) Start(cmd *exec.Cmd) error { return p.s.fork(cmd) }
-func (p prober) Wait(cmd *exec.Cmd)        { p.s.wait(cmd) }
+func (r runner) Start(cmd *exec.Cmd, start func() error) error {
+	return r.s.launch(context.Background(), cmd, start)
+}
+func (r runner) Wait(cmd *exec.Cmd) { r.s.wait(cmd) }
 
 // Close ends all commands and the processes they left running, then the guard,
 // and waits for all of them. It may be called again.
@@ -111,6 +114,7 @@ func (s *Supervisor) Close() error {
 	if ran {
 		s.endDetached()
 	}
+	s.sandboxes.Close()
 	close(s.quit)
 	s.guard.stop()
 	s.wg.Wait()
@@ -119,19 +123,17 @@ func (s *Supervisor) Close() error {
 
 // startRequest is a command for the thread that starts all commands.
 type startRequest struct {
-	cmd  *exec.Cmd
-	done chan<- error
+	cmd   *exec.Cmd
+	start func() error
+	done  chan<- error
 }
 
-// begin registers a command and names it. The first one starts the starter.
+// begin registers a command and names it.
 func (s *Supervisor) begin(p *Process) (marker string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return "", ErrClosed
-	}
-	if s.started == 0 {
-		s.wg.Go(s.starter)
 	}
 	s.started++
 	s.active++
@@ -161,29 +163,33 @@ func (s *Supervisor) starter() {
 	for {
 		select {
 		case r := <-s.requests:
-			r.done <- s.fork(r.cmd)
+			r.done <- s.fork(r.cmd, r.start)
 		case <-s.quit:
 			return
 		}
 	}
 }
 
-// launch makes the starter start cmd.
-func (s *Supervisor) launch(ctx context.Context, cmd *exec.Cmd) error {
+// launch makes the starter call start, which starts cmd. The first call starts the
+// starter.
+func (s *Supervisor) launch(ctx context.Context, cmd *exec.Cmd, start func() error) error {
+	s.starting.Do(func() { s.wg.Go(s.starter) })
 	done := make(chan error, 1)
 	select {
-	case s.requests <- startRequest{cmd, done}:
+	case s.requests <- startRequest{cmd, start, done}:
 		return <-done
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-s.quit:
+		return ErrClosed
 	}
 }
 
-// fork starts cmd and registers it as a child that this program waits for.
-func (s *Supervisor) fork(cmd *exec.Cmd) error {
+// fork calls start and registers cmd as a child that this program waits for.
+func (s *Supervisor) fork(cmd *exec.Cmd, start func() error) error {
 	s.forking.Lock()
 	defer s.forking.Unlock()
-	if err := branded(s.brand, cmd.Start); err != nil {
+	if err := branded(s.brand, start); err != nil {
 		return err
 	}
 	s.own[cmd.Process.Pid] = struct{}{}

@@ -53,7 +53,7 @@ func (m *Manager) probe(level Level) (works bool, reason string) {
 		return false, err.Error()
 	}
 	defer c.Remove()
-	if err := m.runner.Start(cmd); err != nil {
+	if err := m.runner.Start(cmd, c.Start); err != nil {
 		return false, err.Error()
 	}
 	m.runner.Wait(cmd)

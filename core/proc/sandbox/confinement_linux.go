@@ -28,11 +28,7 @@ const noLevels = "this system has no sandbox"
 // enterTime is the timeout of the helper for starting the command.
 const enterTime = 30 * time.Second
 
-// self is the program that becomes the helper: the running one, even if its file
-// was replaced.
-const self = "/proc/self/exe"
-
-// build makes cmd start the helper.
+// build prepares the start of a helper that runs cmd.
 func (c *Confinement) build(p *Profile, cmd *exec.Cmd) error {
 	program, err := programOf(cmd)
 	if err != nil {
@@ -46,33 +42,26 @@ func (c *Confinement) build(p *Profile, cmd *exec.Cmd) error {
 	}
 	c.net = p.Network
 	c.group = systemGroups().create(p.Limits)
-	if err := c.connect(); err != nil {
+	if err := c.manager.server.ensure(); err != nil {
 		return err
 	}
-	cmd.ExtraFiles = c.theirs // descriptor 3
-	env := []string{early.Env + "=" + c.token}
+	var env []string
 	switch c.Level {
 	case Namespace:
 		env = append(env, "TMPDIR=/tmp")
 		env = append(env, proxyEnv(&p.Network, cmd.Env)...)
 		env = append(env, cacheEnv(p, "/tmp", false, cmd.Env)...)
 		c.helper = true
-		enterNamespaces(p, cmd)
-		// Compute the plan while the helper starts.
+		c.flags = namespaceFlags(p)
 		c.work = func() (*plan, error) { return c.planNamespace(p, program, dir) }
 	case Landlock:
-		err = c.buildLandlock(p, cmd, &env)
+		err = c.buildLandlock(p, dir, &env)
 	}
 	if err != nil {
 		return err
 	}
 	c.program = program
-	// A runtime with few threads starts faster.
-	if !slices.ContainsFunc(cmd.Env, func(entry string) bool { return strings.HasPrefix(entry, "GOMAXPROCS=") }) {
-		env = append(env, "GOMAXPROCS=1")
-		c.drop = []string{"GOMAXPROCS"}
-	}
-	cmd.Path, cmd.Env = self, append(cmd.Env[:len(cmd.Env):len(cmd.Env)], env...)
+	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], env...)
 	return nil
 }
 
@@ -87,39 +76,18 @@ func programOf(cmd *exec.Cmd) (string, error) {
 	return filepath.Abs(filepath.Join(cmd.Dir, cmd.Path))
 }
 
-// connect creates the socket pair and writes the token to it.
-func (c *Confinement) connect() error {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+// Start starts the helper.
+func (c *Confinement) Start() error {
+	// The caller may set it for its children only.
+	if locks := (unix.Rlimit{}); unix.Getrlimit(unix.RLIMIT_LOCKS, &locks) == nil {
+		c.locks = bytesOf(locks)
+	}
+	h, err := c.manager.server.helper(c.flags)
 	if err != nil {
-		return fmt.Errorf("sandbox: a socket for the helper: %w", err)
+		return err
 	}
-	ours := os.NewFile(uintptr(pair[0]), "sandbox")
-	defer ours.Close()
-	c.theirs = append(c.theirs, os.NewFile(uintptr(pair[1]), "sandbox helper"))
-	conn, err := net.FileConn(ours)
-	if err != nil {
-		return fmt.Errorf("sandbox: a socket for the helper: %w", err)
-	}
-	c.conn = conn.(*net.UnixConn)
-	c.token = newToken()
-	_, err = c.conn.Write([]byte(c.token))
-	return err
-}
-
-// enterNamespaces makes the helper start in its own namespaces.
-func enterNamespaces(p *Profile, cmd *exec.Cmd) {
-	cmd.Dir = "/"
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	attr := *cmd.SysProcAttr
-	attr.Cloneflags = namespaceFlags(p)
-	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
-	// Only root keeps capabilities in the namespaces across the exec of the
-	// helper automatically.
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_NET_BIND_SERVICE}
-	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-	cmd.SysProcAttr = &attr
+	c.conn, c.cmd.Process = h.conn, h.process
+	return nil
 }
 
 // planNamespace computes the helper's plan, and creates placeholders for
@@ -164,13 +132,15 @@ func (c *Confinement) planNamespace(p *Profile, program, dir string) (*plan, err
 		there = append(there, pin)
 	}
 	l.pins = there
-	return namespacePlan(p, l, dir, landlockABI()), nil
+	b := c.begin()
+	namespacePlan(b, p, l, dir, landlockABI())
+	return b, nil
 }
 
 // maxTrees is the maximum number of mounts of a process, limited by the slots.
 const maxTrees = 200
 
-func (c *Confinement) buildLandlock(p *Profile, cmd *exec.Cmd, env *[]string) error {
+func (c *Confinement) buildLandlock(p *Profile, dir string, env *[]string) error {
 	confined := *p
 	if confined.Tmp == "" {
 		var err error
@@ -187,12 +157,15 @@ func (c *Confinement) buildLandlock(p *Profile, cmd *exec.Cmd, env *[]string) er
 	if err != nil {
 		return err
 	}
-	c.theirs = append(c.theirs, rules) // descriptor 4
-	cmd.ExtraFiles = c.theirs
+	c.rules = rules
 	*env = append(*env, "TMPDIR="+confined.Tmp)
 	*env = append(*env, cacheEnv(p, confined.Tmp, true, nil)...)
 	c.broker = newBroker(l, confined.Tmp)
-	c.work = func() (*plan, error) { return landlockPlan(p, brokeredFiles(l)), nil }
+	c.work = func() (*plan, error) {
+		b := c.begin()
+		landlockPlan(b, p, dir, brokeredFiles(l))
+		return b, nil
+	}
 	return nil
 }
 
@@ -211,7 +184,6 @@ func (e *stepError) Unwrap() error { return e.Err }
 // Enter sends the plan to the started helper, and returns when the command runs.
 // The error of a command that cannot be started is the system's.
 func (c *Confinement) Enter(ctx context.Context) error {
-	c.started()
 	if c.group != "" {
 		if err := joinGroup(c.group, c.cmd.Process.Pid); err != nil { // other limits remain
 			c.manager.logger.Debug("move a process to its control group", "error", err)
@@ -224,6 +196,9 @@ func (c *Confinement) Enter(ctx context.Context) error {
 		return errors.Join(ctx.Err(), err)
 	}
 	_ = c.conn.SetDeadline(time.Time{})
+	if err == nil {
+		c.manager.server.refill(c.flags)
+	}
 	return err
 }
 
@@ -231,12 +206,11 @@ func (c *Confinement) enter() (err error) {
 	if c.plan, err = c.work(); err != nil {
 		return err
 	}
-	c.plan.Path, c.plan.Drop, c.plan.Init = c.program, c.drop, c.helper
-	if _, err := c.conn.Write(c.plan.Append(nil)); err != nil && !errors.Is(err, syscall.EPIPE) {
+	if err := c.hand(); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return fmt.Errorf("sandbox: send the plan to the helper: %w", err)
 	}
 	for {
-		m, file, err := c.receive()
+		m, file, err := receive(c.conn)
 		switch {
 		case errors.Is(err, io.EOF) && !c.helper:
 			return nil // it has become the command
@@ -254,6 +228,59 @@ func (c *Confinement) enter() (err error) {
 			return fmt.Errorf("sandbox: the helper sent an unknown message %q", byte(m.Kind))
 		}
 	}
+}
+
+// begin returns a plan that begins with what a child of this process would get from
+// it and its attributes.
+func (c *Confinement) begin() *plan {
+	b := &plan{}
+	if attr := c.cmd.SysProcAttr; attr != nil {
+		if attr.Setsid {
+			b.do("create a session", unix.SYS_SETSID)
+		}
+		if attr.Setctty {
+			b.do("set the controlling terminal", unix.SYS_IOCTL, attr.Ctty, unix.TIOCSCTTY, 1)
+		}
+		if attr.Pdeathsig != 0 {
+			b.prctl("end with the agent", unix.PR_SET_PDEATHSIG, int(attr.Pdeathsig))
+		}
+	}
+	if c.locks != nil {
+		b.do("set the limit of file locks", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_LOCKS, c.locks, 0)
+	}
+	if c.Level == Namespace {
+		b.identity("/proc/self/setgroups", "deny")
+		b.identity("/proc/self/uid_map", fmt.Sprintf("%d %[1]d 1", os.Getuid()))
+		b.identity("/proc/self/gid_map", fmt.Sprintf("%d %[1]d 1", os.Getgid()))
+	}
+	return b
+}
+
+// hand gives the helper its files and the plan.
+func (c *Confinement) hand() error {
+	c.plan.Path, c.plan.Args, c.plan.Env, c.plan.Init = c.program, c.cmd.Args, c.cmd.Environ(), c.helper
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	var fds []int
+	for _, stream := range []any{c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr} {
+		file, ok := stream.(*os.File)
+		if !ok || file == nil {
+			file = null
+		}
+		fds = append(fds, int(file.Fd()))
+	}
+	if c.rules != nil {
+		fds = append(fds, int(c.rules.Fd())) // descriptor 4
+	}
+	image := c.plan.Image()
+	if _, _, err := c.conn.WriteMsgUnix(early.Word(uintptr(len(image))), unix.UnixRights(fds...), nil); err != nil {
+		return err
+	}
+	_, err = c.conn.Write(image)
+	return err
 }
 
 // failure is the error of a step that failed.
@@ -288,10 +315,10 @@ func (c *Confinement) serve(file *os.File) error {
 }
 
 // receive reads a message, with the file that may be attached.
-func (c *Confinement) receive() (early.Message, *os.File, error) {
+func receive(conn *net.UnixConn) (early.Message, *os.File, error) {
 	var b [early.MessageSize]byte
 	oob := make([]byte, unix.CmsgSpace(4))
-	n, oobn, _, _, err := c.conn.ReadMsgUnix(b[:], oob)
+	n, oobn, _, _, err := conn.ReadMsgUnix(b[:], oob)
 	if err == nil && n == 0 {
 		err = io.EOF
 	}
@@ -302,7 +329,7 @@ func (c *Confinement) receive() (early.Message, *os.File, error) {
 		return early.Message{}, nil, err
 	}
 	file := passedFile(oob[:oobn])
-	if _, err := io.ReadFull(c.conn, b[n:]); err != nil {
+	if _, err := io.ReadFull(conn, b[n:]); err != nil {
 		return early.Message{}, file, err
 	}
 	return early.DecodeMessage(b[:]), file, nil
@@ -325,7 +352,7 @@ func passedFile(oob []byte) *os.File {
 // Wait waits for the end of the command in a sandbox with a helper. It is not ok
 // if the helper ended first.
 func (c *Confinement) Wait() (ended Ended, ok bool) {
-	m, file, err := c.receive()
+	m, file, err := receive(c.conn)
 	if file != nil {
 		file.Close()
 	}
@@ -358,10 +385,9 @@ func (m *Manager) probe(level Level) (works bool, reason string) {
 	defer c.Remove()
 	defer c.Close()
 	c.helper = false // it ends after the steps
-	if err := m.runner.Start(cmd); err != nil {
+	if err := m.runner.Start(cmd, c.Start); err != nil {
 		return false, whyNot(err)
 	}
-	c.started()
 	_ = c.conn.SetDeadline(time.Now().Add(enterTime))
 	err = c.enter()
 	if err != nil {

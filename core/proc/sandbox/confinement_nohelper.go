@@ -17,3 +17,11 @@ func (c *Confinement) Enter(context.Context) error { return nil }
 
 // Wait is only for a sandbox with a helper.
 func (c *Confinement) Wait() (ended Ended, ok bool) { return Ended{}, false }
+
+// Start starts the command.
+func (c *Confinement) Start() error { return c.cmd.Start() }
+
+// forkServer does not exist on this system.
+type forkServer struct{ runner Runner }
+
+func (*forkServer) close() {}

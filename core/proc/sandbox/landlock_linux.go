@@ -42,10 +42,10 @@ func landlockABI() int {
 // landlockFD is the file descriptor of the helper's rules.
 const landlockFD = 4
 
-// landlockPlan is the plan for level Landlock. The rules are created in this
+// landlockPlan adds the plan for level Landlock. The rules are created in this
 // process, which can inspect the file system, and entered by the helper.
-func landlockPlan(p *Profile, files access) *plan {
-	b := &plan{}
+func landlockPlan(b *plan, p *Profile, dir string, files access) {
+	b.do("enter the working directory "+dir, unix.SYS_CHDIR, dir)
 	b.limit(p.Limits, false)
 	b.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
 	b.do("enter the Landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, landlockFD, 0)
@@ -61,7 +61,6 @@ func landlockPlan(p *Profile, files access) *plan {
 	b.disarm(seccompFilter(allowed, files), unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH|unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 	listener := &b.Steps[len(b.Steps)-1]
 	listener.Keep, listener.Send = uint8(scratch), true
-	return b
 }
 
 // brokeredFiles returns what the broker is for: also for reading if something in a

@@ -24,6 +24,8 @@ type layout struct {
 	scratch  []layer
 	tried    []layer
 	all      bool // everything is writable
+
+	resolved map[string]string // directories without symbolic links
 }
 
 // pin is a protected path.
@@ -48,19 +50,19 @@ type layer struct {
 
 // newLayout resolves the paths of a profile.
 func newLayout(p *Profile, visible ...string) (*layout, error) {
-	l := &layout{}
+	l := &layout{resolved: map[string]string{}}
 	for _, path := range p.Writable {
-		if resolved, _, ok := existing(path); ok {
+		if resolved, _, ok := l.existing(path); ok {
 			l.writable = append(l.writable, resolved)
 		}
 	}
 	for _, path := range slices.Concat(p.Readable, visible) {
-		if resolved, _, ok := existing(path); ok && !shows(l.writable, resolved) {
+		if resolved, _, ok := l.existing(path); ok && !shows(l.writable, resolved) {
 			l.readable = append(l.readable, resolved)
 		}
 	}
 	for _, path := range p.Masked {
-		if resolved, info, ok := existing(path); ok && resolved != "/" {
+		if resolved, info, ok := l.existing(path); ok && resolved != "/" {
 			l.masked = append(l.masked, mask{resolved, info.IsDir()})
 		}
 	}
@@ -89,7 +91,7 @@ func (l *layout) addScratch(p *Profile) {
 		return
 	}
 	for _, path := range p.Scratch {
-		resolved, info, ok := existing(path)
+		resolved, info, ok := l.existing(path)
 		// The characters are special in mount options.
 		if !ok || !info.IsDir() || resolved == "/" || strings.ContainsAny(resolved+p.Layers, `,:\`) || l.rootOf(resolved) != "" {
 			continue
@@ -104,7 +106,7 @@ func (l *layout) addScratch(p *Profile) {
 // addTried adds the directories whose changes are only tried.
 func (l *layout) addTried(p *Profile) error {
 	for _, path := range p.Tried {
-		resolved, info, ok := existing(path)
+		resolved, info, ok := l.existing(path)
 		switch {
 		case !ok || !info.IsDir():
 			continue
@@ -138,6 +140,22 @@ func (l *layout) triedRoot(path string) string {
 	return ""
 }
 
+// existing is like the function, with the directories resolved so far.
+func (l *layout) existing(path string) (resolved string, info fs.FileInfo, ok bool) {
+	if path != filepath.Clean(path) {
+		return existing(path)
+	}
+	dir, err := l.resolve(filepath.Dir(path))
+	if err != nil {
+		return "", nil, false
+	}
+	resolved = filepath.Join(dir, filepath.Base(path))
+	if info, err = os.Lstat(resolved); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return existing(resolved)
+	}
+	return resolved, info, err == nil
+}
+
 // existing resolves the symbolic links of a path that exists.
 func existing(path string) (resolved string, info fs.FileInfo, ok bool) {
 	resolved, err := filepath.EvalSymlinks(path)
@@ -146,6 +164,17 @@ func existing(path string) (resolved string, info fs.FileInfo, ok bool) {
 	}
 	info, err = os.Stat(resolved)
 	return resolved, info, err == nil
+}
+
+// resolve resolves the symbolic links of a directory. Many paths are in the same few.
+func (l *layout) resolve(dir string) (resolved string, err error) {
+	if resolved, ok := l.resolved[dir]; ok {
+		return resolved, nil
+	}
+	if resolved, err = filepath.EvalSymlinks(dir); err == nil {
+		l.resolved[dir] = resolved
+	}
+	return resolved, err
 }
 
 // ordered sorts paths so that directories come before their contents.
@@ -158,10 +187,10 @@ func ordered(paths []string) []string {
 // writable.
 func (l *layout) pin(path string) error {
 	wanted := pin{path: filepath.Clean(path), dir: strings.HasSuffix(path, "/")}
-	parent, err := filepath.EvalSymlinks(filepath.Dir(wanted.path))
+	parent, err := l.resolve(filepath.Dir(wanted.path))
 	for errors.Is(err, fs.ErrNotExist) { // protect the first missing element instead
 		wanted = pin{path: filepath.Dir(wanted.path), dir: true}
-		parent, err = filepath.EvalSymlinks(filepath.Dir(wanted.path))
+		parent, err = l.resolve(filepath.Dir(wanted.path))
 	}
 	if err != nil {
 		return fmt.Errorf("sandbox: protect %s: %w", path, err)

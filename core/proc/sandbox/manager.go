@@ -15,9 +15,11 @@ import (
 	"sync"
 )
 
-// Runner starts the process of a probe and waits for it.
+// Runner starts processes of the sandbox and waits for them.
 type Runner interface {
-	Start(cmd *exec.Cmd) error
+	// Start calls start, which starts cmd, on a thread that does not end before this
+	// process: the child may ask to be killed with it.
+	Start(cmd *exec.Cmd, start func() error) error
 	Wait(cmd *exec.Cmd)
 }
 
@@ -26,6 +28,7 @@ type Runner interface {
 type Manager struct {
 	runner Runner
 	logger *slog.Logger
+	server forkServer
 
 	mu     sync.Mutex
 	probed map[Level]Status
@@ -35,8 +38,11 @@ type Manager struct {
 // NewManager returns a Manager. The logger warns if processes run without a sandbox
 // because no level works.
 func NewManager(runner Runner, logger *slog.Logger) *Manager {
-	return &Manager{runner: runner, logger: logger, probed: map[Level]Status{}}
+	return &Manager{runner: runner, logger: logger, server: forkServer{runner: runner}, probed: map[Level]Status{}}
 }
+
+// Close ends what confined commands were started with, after the last one.
+func (m *Manager) Close() { m.server.close() }
 
 // SystemLevels returns the levels of this system, the best one first.
 func SystemLevels() []Level { return slices.Clone(levelsHere) }
@@ -111,9 +117,10 @@ func (m *Manager) Status(ctx context.Context, level Level) Status {
 	return s
 }
 
-// Prepare rewrites a command so that it is confined when started. The Confinement is nil
-// if the profile allows running without a sandbox. The caller must call
-// [Confinement.Enter] after the start, and [Confinement.Close] at the end in any case.
+// Prepare prepares the start of a confined command. The Confinement is nil if the
+// profile allows running without a sandbox. The caller must call [Confinement.Start]
+// instead of the command's, then [Confinement.Enter], and [Confinement.Close] at the
+// end in any case.
 func (m *Manager) Prepare(ctx context.Context, p *Profile, cmd *exec.Cmd) (*Confinement, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -170,10 +177,9 @@ type Confinement struct {
 	Level Level
 
 	manager *Manager
-	helper  bool // the process is the helper, which runs as long as the command
-	token   string
+	helper  bool          // the process is the helper, which runs as long as the command
 	conn    *net.UnixConn // to the helper, if there is one
-	theirs  []*os.File    // files for the process, closed once it has them
+	rules   *os.File      // of level Landlock, or nil
 	stands  []*placeholder
 	absent  []pin    // must be missing at the end
 	aside   []string // new names of those that were not
@@ -184,8 +190,9 @@ type Confinement struct {
 
 	work    func() (*plan, error) // computes the helper's plan
 	plan    *plan                 // the result
+	flags   uintptr               // of the helper's namespaces
+	locks   []byte                // the limit of file locks, or nil
 	program string
-	drop    []string // variables only for the helper
 
 	cmd   *exec.Cmd
 	group string // the control group, or ""
@@ -257,7 +264,7 @@ func goProxy(p *Profile, set []string) []string {
 	return nil
 }
 
-// newToken returns the token by which the helper is recognized.
+// newToken returns the token by which the fork server is recognized.
 func newToken() string { return rand.Text() }
 
 // Helper reports whether the started process is the helper, the parent of the
@@ -270,7 +277,9 @@ func (c *Confinement) Close() error {
 	if c == nil {
 		return nil
 	}
-	c.started()
+	if c.rules != nil {
+		c.rules.Close()
+	}
 	if c.conn != nil {
 		c.conn.Close()
 	}
@@ -313,12 +322,4 @@ func (c *Confinement) Aside() []string {
 		return nil
 	}
 	return c.aside
-}
-
-// started closes the files that were passed to the process.
-func (c *Confinement) started() {
-	for _, f := range c.theirs {
-		f.Close()
-	}
-	c.theirs = nil
 }

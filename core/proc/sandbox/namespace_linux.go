@@ -40,11 +40,10 @@ type tree struct {
 	layer bool // may be missing
 }
 
-// namespacePlan is the plan for level Namespace. The helper is the first process
+// namespacePlan adds the plan for level Namespace. The helper is the first process
 // of its namespaces and has all capabilities in them; its mounts are those of the
 // host, but changes are not visible outside.
-func namespacePlan(p *Profile, l *layout, dir string, abi int) *plan {
-	b := &plan{}
+func namespacePlan(b *plan, p *Profile, l *layout, dir string, abi int) {
 	// Processes in the sandbox cannot open the memory of one that is not dumpable.
 	b.prctl("hide the helper", unix.PR_SET_DUMPABLE, 0)
 	b.do("keep mounts private", unix.SYS_MOUNT, "none", "/", "", unix.MS_REC|unix.MS_PRIVATE, 0)
@@ -78,7 +77,6 @@ func namespacePlan(p *Profile, l *layout, dir string, abi int) *plan {
 		b.scope()
 	}
 	b.disarm(seccompFilter(unixSockets|inetSockets|routeSockets, mounted), 0)
-	return b
 }
 
 // cloneAll detaches all trees to be mounted, while they are still writable, in

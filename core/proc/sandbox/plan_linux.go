@@ -128,6 +128,14 @@ func (b *plan) link(target, path string) {
 	b.do("create the link "+path, unix.SYS_SYMLINKAT, target, here, path)
 }
 
+// identity writes a file that determines who a process is in its user namespace.
+func (b *plan) identity(file, text string) {
+	fd := b.keep("open "+file, unix.SYS_OPENAT, here, file, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	b.do("write "+file, unix.SYS_WRITE, fd, []byte(text), len(text))
+	b.do("close "+file, unix.SYS_CLOSE, fd)
+	b.slots-- // no longer needed
+}
+
 // prctl sets an attribute of the process.
 func (b *plan) prctl(what string, option, value int) *early.Step {
 	return b.do(what, unix.SYS_PRCTL, option, value, 0, 0, 0)

@@ -8,26 +8,27 @@ type MessageKind byte
 
 // The messages.
 const (
+	Forked    MessageKind = 'C'
 	Listening MessageKind = 'L'
 	Started   MessageKind = 'S'
 	Failed    MessageKind = 'F'
 	Exited    MessageKind = 'X'
 )
 
-// Message is what the helper sends.
+// Message is what the fork server and its helpers send.
 type Message struct {
 	Kind MessageKind
 	A, B uint32 // see the package
 }
 
-// Encode encodes the message.
-func (m Message) Encode() []byte {
-	b := make([]byte, MessageSize)
+// encode writes the message into b.
+//
+//go:nosplit
+func (m Message) encode(b *[MessageSize]byte) {
 	b[0] = byte(m.Kind)
 	for i := range 4 {
 		b[1+i], b[5+i] = byte(m.A>>(8*i)), byte(m.B>>(8*i))
 	}
-	return b
 }
 
 // DecodeMessage decodes a message of MessageSize bytes.

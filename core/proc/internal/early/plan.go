@@ -1,14 +1,15 @@
 package early
 
-// Env is the environment variable that holds the token. The command does not
-// get it.
+import "unsafe"
+
+// Env is the environment variable that holds the token.
 const Env = "AGENT_SANDBOX_HELPER"
 
 // TokenSize is the length of a token in bytes.
 const TokenSize = 26
 
-// FD is the helper's end of the socket pair. Further files of the helper
-// follow it.
+// FD is the socket's descriptor, in the fork server and in its helpers. A fourth
+// file of a helper follows it.
 const FD = 3
 
 // The failing steps that are none of the plan's.
@@ -17,14 +18,15 @@ const (
 	StepStart = 0xffffffff // the command cannot be started
 )
 
-// Plan is what the helper does.
+// Plan is what a helper does.
 type Plan struct {
 	Steps []Step
-	Path  string // the command's program; empty: none, the helper ends after the steps
+	Path  string   // the command's program; empty: none, the helper ends after the steps
+	Args  []string // with the program's name
+	Env   []string
 	// Init makes the helper stay as the first process of its PID namespace:
 	// it starts the command as a child, reaps orphans and reports the end.
 	Init bool
-	Drop []string // names of environment variables that are the helper's alone
 }
 
 // Step is one system call.
@@ -58,134 +60,122 @@ const (
 // Slots is the number of slots; the first is never used.
 const Slots = 255
 
-// Append encodes the plan: its length in eight bytes, then the plan.
-func (p *Plan) Append(to []byte) []byte {
-	e := encoder{b: append(to, make([]byte, 8)...)}
-	start := len(e.b)
-	e.data([]byte(p.Path))
-	e.flag(p.Init)
-	e.number(uint64(len(p.Drop)))
-	for _, name := range p.Drop {
-		e.data([]byte(name))
-	}
-	e.number(uint64(len(p.Steps)))
-	for _, s := range p.Steps {
-		e.number(uint64(s.Call))
-		e.number(uint64(s.Keep))
-		e.flag(s.Send)
-		e.number(uint64(len(s.Ignore)))
-		for _, errno := range s.Ignore {
-			e.number(uint64(errno))
-		}
-		e.number(uint64(len(s.Args)))
-		for _, a := range s.Args {
-			e.number(uint64(a.Kind))
-			e.number(a.Value)
-			e.data(a.Data)
-		}
-	}
-	put(e.b[start-8:], uint64(len(e.b)-start))
-	return e.b
+// An image is a plan as the helper's memory: it is read and run as it is. What
+// is called an offset is a distance from its begin, which the helper turns into
+// a pointer.
+
+// head begins an image.
+type head struct {
+	steps uintptr // offset of the first call
+	count uintptr // calls
+	path  uintptr // offset, or 0
+	args  uintptr // offset of offsets; the last is 0
+	env   uintptr // the same
+	init  uintptr // 1 = Plan.Init
 }
 
-// Decode decodes what Append made, without the length. It reports false for
-// anything else.
-func Decode(b []byte) (*Plan, bool) {
-	d := decoder{b: b, ok: true}
-	p := &Plan{Path: string(d.data()), Init: d.flag()}
-	for range d.count() {
-		p.Drop = append(p.Drop, string(d.data()))
+// call is a step.
+type call struct {
+	number uintptr
+	args   [6]uintptr
+	ignore [errnos / 64]uint64 // a bit for each error
+	// One bit for each argument: whether it is a slot, an offset, and the offset of
+	// a filter, whose second word is an offset, too.
+	slots, offsets, filters uint8
+	keep                    uint8
+	send                    bool
+}
+
+// errnos are more than there are errors.
+const errnos = 192
+
+// Image encodes the plan.
+func (p *Plan) Image() []byte {
+	e := &encoder{b: make([]byte, unsafe.Sizeof(head{}), 64<<10)}
+	h := head{count: uintptr(len(p.Steps))}
+	calls := make([]call, len(p.Steps))
+	for i := range p.Steps {
+		calls[i] = e.call(&p.Steps[i])
 	}
-	for range d.count() {
-		s := Step{Call: uintptr(d.number()), Keep: uint8(d.number()), Send: d.flag()}
-		for range d.count() {
-			s.Ignore = append(s.Ignore, uint16(d.number()))
-		}
-		for range d.count() {
-			s.Args = append(s.Args, Arg{Kind: ArgKind(d.number()), Value: d.number(), Data: d.data()})
-		}
-		if !d.ok || len(s.Args) > 6 {
-			return nil, false
-		}
-		p.Steps = append(p.Steps, s)
+	e.align()
+	h.steps = e.place(bytesOf(calls))
+	if p.Path != "" {
+		h.path, h.args, h.env = e.text(p.Path), e.texts(p.Args), e.texts(p.Env)
 	}
-	return p, d.ok && len(d.b) == 0
+	if p.Init {
+		h.init = 1
+	}
+	copy(e.b, bytesOf([]head{h}))
+	return e.b
 }
 
 type encoder struct{ b []byte }
 
-// number writes seven bits a byte, the low ones first.
-func (e *encoder) number(n uint64) {
-	for ; n >= 0x80; n >>= 7 {
-		e.b = append(e.b, byte(n)|0x80)
-	}
-	e.b = append(e.b, byte(n))
-}
-
-func (e *encoder) flag(f bool) {
-	n := uint64(0)
-	if f {
-		n = 1
-	}
-	e.number(n)
-}
-
-func (e *encoder) data(d []byte) {
-	e.number(uint64(len(d)))
-	e.b = append(e.b, d...)
-}
-
-type decoder struct {
-	b  []byte
-	ok bool
-}
-
-func (d *decoder) number() (n uint64) {
-	for shift := 0; shift < 64; shift += 7 {
-		if len(d.b) == 0 {
-			break
-		}
-		c := d.b[0]
-		d.b = d.b[1:]
-		n |= uint64(c&0x7f) << shift
-		if c < 0x80 {
-			return n
+func (e *encoder) call(s *Step) call {
+	c := call{number: s.Call, keep: s.Keep, send: s.Send}
+	for i, a := range s.Args {
+		bit := uint8(1) << i
+		switch a.Kind {
+		case Number:
+			c.args[i] = uintptr(a.Value)
+		case Slot:
+			c.args[i] = uintptr(a.Value % Slots)
+			c.slots |= bit
+		case Bytes:
+			c.args[i] = e.data(a.Data)
+			c.offsets |= bit
+		case Filter: // struct sock_fprog is a length of two bytes and a pointer
+			program := e.data(a.Data)
+			c.args[i] = e.place(bytesOf([]uintptr{uintptr(len(a.Data) / 8), program}))
+			c.offsets |= bit
+			c.filters |= bit
 		}
 	}
-	d.ok, d.b = false, nil
-	return 0
-}
-
-func (d *decoder) flag() bool { return d.number() == 1 }
-
-// count reads the number of things that follow, each of at least one byte.
-func (d *decoder) count() int {
-	n := d.number()
-	if n > uint64(len(d.b)) {
-		d.ok, d.b = false, nil
-		return 0
+	for _, errno := range s.Ignore {
+		c.ignore[errno/64%uint16(len(c.ignore))] |= 1 << (errno % 64)
 	}
-	return int(n)
+	return c
 }
 
-func (d *decoder) data() []byte {
-	n := d.count()
-	data := d.b[:n:n]
-	d.b = d.b[n:]
-	return data
+// data places what may be a C structure.
+func (e *encoder) data(b []byte) uintptr {
+	e.align()
+	defer e.align()
+	return e.place(b)
 }
 
-// put writes a number into eight bytes.
-func put(b []byte, n uint64) {
-	for i := range 8 {
-		b[i] = byte(n >> (8 * i))
+func (e *encoder) text(s string) uintptr {
+	at := e.place([]byte(s))
+	e.b = append(e.b, 0)
+	return at
+}
+
+func (e *encoder) texts(list []string) uintptr {
+	at := make([]uintptr, 0, len(list)+1)
+	for _, s := range list {
+		at = append(at, e.text(s))
+	}
+	e.align()
+	return e.place(bytesOf(append(at, 0)))
+}
+
+func (e *encoder) place(b []byte) uintptr {
+	at := len(e.b)
+	e.b = append(e.b, b...)
+	return uintptr(at)
+}
+
+func (e *encoder) align() {
+	for len(e.b)%8 != 0 {
+		e.b = append(e.b, 0)
 	}
 }
 
-// get reads what put wrote.
-func get(b []byte) (n uint64) {
-	for i := range 8 {
-		n |= uint64(b[i]) << (8 * i)
-	}
-	return n
+// Word is what the size of an image and the flags of a request are sent as.
+func Word(n uintptr) []byte { return bytesOf([]uintptr{n}) }
+
+// bytesOf returns the memory of values without pointers.
+func bytesOf[T any](values []T) []byte {
+	var zero T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), uintptr(len(values))*unsafe.Sizeof(zero))
 }

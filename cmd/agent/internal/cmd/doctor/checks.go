@@ -403,14 +403,11 @@ func (d *doctor) checkSecrets(context.Context) finding {
 // checkPaths counts what is here of the list of paths with secrets.
 func (d *doctor) checkPaths(context.Context) finding {
 	home := cmdutil.UserHome()
-	var here []string
+	var patterns []string
 	for _, pattern := range sensitive.SecretPaths(filepath.ToSlash(home), filepath.ToSlash(d.home)) {
-		here = append(here, env.Expand(filepath.FromSlash(pattern))...)
+		patterns = append(patterns, filepath.FromSlash(pattern))
 	}
-	here = slices.DeleteFunc(here, func(path string) bool {
-		_, err := os.Lstat(path)
-		return err != nil
-	})
+	here := env.Existing(patterns)
 	here = append(here, env.Secrets(d.local.Info().Roots, sensitive.IsSecret, sensitive.Fixture)...)
 	slices.Sort(here)
 	here = slices.Compact(here)
