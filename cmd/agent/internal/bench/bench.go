@@ -24,7 +24,7 @@ func (b *bench) measure(ctx context.Context, s *scenario, contestants []contesta
 	samples := make([][]sample, len(contestants))
 	for round := range rounds + 1 {
 		for i, c := range contestants {
-			one, err := b.once(ctx, s, c)
+			one, err := b.pair(ctx, s, c)
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s: %w", c.name, s.name, err)
 			}
@@ -34,6 +34,22 @@ func (b *bench) measure(ctx context.Context, s *scenario, contestants []contesta
 		}
 	}
 	return samples, nil
+}
+
+// pair does one run, after one without a sandbox if the scenario compares them.
+func (b *bench) pair(ctx context.Context, s *scenario, c contestant) (sample, error) {
+	if !s.confined || !c.judged {
+		return b.once(ctx, s, c)
+	}
+	open := *s
+	open.confined = false
+	plain, err := b.once(ctx, &open, c)
+	if err != nil {
+		return sample{}, err
+	}
+	one, err := b.once(ctx, s, c)
+	one.plain = plain.wall
+	return one, err
 }
 
 // once does one run in a new workspace and home.
@@ -83,6 +99,9 @@ func (c contestant) commandLine(endpoint string, s *scenario) []string {
 	args := c.arguments(endpoint, "Do the work of the scenario: "+s.name+".")
 	if s.resume != "" && c.judged {
 		args = slices.Insert(args, 1, "--resume", s.resume)
+	}
+	if s.confined && c.judged {
+		args[slices.Index(args, "--permission-mode")+1] = "workspace"
 	}
 	return args
 }

@@ -227,7 +227,12 @@ func TestCommandsProveTheirWork(t *testing.T) {
 	if err := one.verify(resumed, true); err == nil {
 		t.Error("verify accepted a session that was not resumed")
 	}
-	agent := contestant{judged: true, arguments: func(_, prompt string) []string { return []string{"exec", prompt} }}
+	agent := contestant{judged: true, arguments: func(_, prompt string) []string {
+		return []string{"exec", "--permission-mode", "bypass", prompt}
+	}}
+	if got := agent.commandLine("", &scenario{confined: true})[2]; got != "workspace" {
+		t.Errorf("the agent runs its commands in mode %q, want one with the sandbox", got)
+	}
 	if got := agent.commandLine("", resumed); !slices.Equal(got[:3], []string{"exec", "--resume", longSession}) {
 		t.Errorf("the agent runs %q", got)
 	}

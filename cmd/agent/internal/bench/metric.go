@@ -29,7 +29,8 @@ type metric struct {
 type sample struct {
 	started time.Time
 	wall    time.Duration
-	peak    int64 // bytes of resident memory, 0 if unknown
+	plain   time.Duration // wall of the run without a sandbox before it, or 0
+	peak    int64         // bytes of resident memory, 0 if unknown
 	traffic traffic
 	output  []byte // of the process, its end
 }
@@ -37,6 +38,14 @@ type sample struct {
 var peakMemory = metric{"peak memory", mebibytes, 40, func(r, _ sample) float64 { return float64(r.peak) / (1 << 20) }}
 
 func wall(r, _ sample) float64 { return inMillis(r.wall) }
+
+// timesPlain is how many times as long the run took as the one without a sandbox.
+func timesPlain(r, _ sample) float64 {
+	if r.plain == 0 {
+		return 1
+	}
+	return float64(r.wall) / float64(r.plain)
+}
 
 func firstRequest(r, _ sample) float64 { return inMillis(r.traffic.arrivals[0].Sub(r.started)) }
 

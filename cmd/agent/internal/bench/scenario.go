@@ -17,6 +17,9 @@ type scenario struct {
 	// version, which is what a process costs.
 	command []string
 	resume  string // the agent resumes this session; the yardstick begins one
+	// confined lets the agent run commands in its sandbox. Each of its runs comes
+	// after one without.
+	confined bool
 
 	calls     int
 	tool      string
@@ -63,14 +66,8 @@ func shortScenarios() []*scenario {
 				peakMemory,
 			},
 		},
-		{
-			name: fmt.Sprintf("%d shell calls", shortCalls), calls: shortCalls, deltas: 1,
-			tool: "shell",
-			// The sum is in the result only.
-			arguments: func(n int) string { return arguments("command", fmt.Sprintf("echo $((70000+%d))", n)) },
-			proof:     fmt.Sprint(70000 + shortCalls - 1),
-			metrics:   []metric{{"time", millis, 200, wall}, peakMemory},
-		},
+		shellCalls(fmt.Sprintf("%d shell calls", shortCalls), false, []metric{{"time", millis, 200, wall}, peakMemory}),
+		shellCalls(fmt.Sprintf("%d shell calls in the sandbox", shortCalls), true, []metric{{"time", millis, 0, wall}, {"time compared with no sandbox", factor, 1.6, timesPlain}}),
 		{
 			name: fmt.Sprintf("%d reads of %d lines", shortCalls, fileLines), calls: shortCalls, deltas: 1,
 			tool:      "read_file",
@@ -92,6 +89,18 @@ func shortScenarios() []*scenario {
 			name: fmt.Sprintf("%d deltas", streamDeltas), deltas: streamDeltas,
 			metrics: []metric{{"time", millis, 120, wall}, peakMemory},
 		},
+	}
+}
+
+// shellCalls is a scenario of short commands.
+func shellCalls(name string, confined bool, metrics []metric) *scenario {
+	return &scenario{
+		name: name, calls: shortCalls, deltas: 1, confined: confined,
+		tool: "shell",
+		// The sum is in the result only.
+		arguments: func(n int) string { return arguments("command", fmt.Sprintf("echo $((70000+%d))", n)) },
+		proof:     fmt.Sprint(70000 + shortCalls - 1),
+		metrics:   metrics,
 	}
 }
 
