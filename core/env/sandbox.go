@@ -167,10 +167,14 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) *inspection 
 			p.Masked = append(p.Masked, path)
 		}
 	}
+	// Most of the time here is that of looking at directories.
+	var hidden []string
+	var looking sync.WaitGroup
+	writable := p.Writable[:len(p.Writable):len(p.Writable)]
+	looking.Go(func() { hidden = l.hidden(writable, grants) })
 	for _, path := range l.masked().existing(nil) {
 		mask(path)
 	}
-	p.Masked = append(p.Masked, l.hidden(p.Writable, grants)...)
 	committed := fixtures{roots: l.info.Roots, is: l.sandbox.Fixture}
 	look := protect(p, l.sandbox.ReadOnly, l.info.Roots, l.sandbox.Sensitive, func(path string) {
 		if !committed.has(path) {
@@ -180,6 +184,8 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) *inspection 
 	if len(p.Writable) > 0 {
 		p.Writable = append(p.Writable, l.sandbox.Writable...)
 	}
+	looking.Wait()
+	p.Masked = append(p.Masked, hidden...)
 	return look
 }
 

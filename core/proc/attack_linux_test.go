@@ -519,6 +519,23 @@ var roles = map[string]func(args []string) error{
 		}
 		return errors.New("only the harmless file was read")
 	},
+	"listen": func(a []string) error { // until it is killed
+		l, err := net.Listen(a[0], a[1])
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		fmt.Println("listening")
+		os.Stdout.Close()
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return err
+			}
+			_, _ = io.WriteString(c, "hello")
+			c.Close()
+		}
+	},
 	"dial": func(a []string) error {
 		c, err := net.Dial(a[0], a[1])
 		if err != nil {

@@ -165,13 +165,13 @@ func (p *Process) launch(ctx context.Context, spec Spec, marker string) error {
 	if err == nil && spec.Sandbox != nil {
 		p.sandbox, err = p.supervisor.sandboxes.Prepare(ctx, spec.Sandbox, p.cmd)
 	}
-	start := p.cmd.Start
-	if p.sandbox != nil {
-		start = p.sandbox.Start
-	}
 	if err == nil {
 		p.start = time.Now()
-		err = p.supervisor.launch(ctx, p.cmd, start)
+		if p.sandbox != nil { // it is not this thread that forks
+			err = p.supervisor.fork(p.cmd, p.sandbox.Start)
+		} else {
+			err = p.supervisor.launch(ctx, p.cmd, p.cmd.Start)
+		}
 	}
 	defer closeAll(theirs)
 	if err == nil {

@@ -42,7 +42,7 @@ func (c *Confinement) build(p *Profile, cmd *exec.Cmd) error {
 	}
 	c.net = p.Network
 	c.group = systemGroups().create(p.Limits)
-	if err := c.manager.server.ensure(); err != nil {
+	if c.from, err = c.manager.server.ensure(); err != nil {
 		return err
 	}
 	var env []string
@@ -53,6 +53,13 @@ func (c *Confinement) build(p *Profile, cmd *exec.Cmd) error {
 		env = append(env, cacheEnv(p, "/tmp", false, cmd.Env)...)
 		c.helper = true
 		c.flags = namespaceFlags(p)
+		if !p.Network.Full && len(p.Network.Hosts) == 0 {
+			if c.from, err = c.manager.server.hold(c.from); err != nil {
+				return err
+			}
+			c.held, c.flags = true, c.flags&^holderFlags
+			c.vacant.Store(true)
+		}
 		c.work = func() (*plan, error) { return c.planNamespace(p, program, dir) }
 	case Landlock:
 		err = c.buildLandlock(p, dir, &env)
@@ -82,10 +89,11 @@ func (c *Confinement) Start() error {
 	if locks := (unix.Rlimit{}); unix.Getrlimit(unix.RLIMIT_LOCKS, &locks) == nil {
 		c.locks = bytesOf(locks)
 	}
-	h, err := c.manager.server.helper(c.flags)
+	h, err := c.from.helper(c.flags)
 	if err != nil {
 		return err
 	}
+	c.vacant.Store(false)
 	c.conn, c.cmd.Process = h.conn, h.process
 	return nil
 }
@@ -133,7 +141,7 @@ func (c *Confinement) planNamespace(p *Profile, program, dir string) (*plan, err
 	}
 	l.pins = there
 	b := c.begin()
-	namespacePlan(b, p, l, dir, landlockABI())
+	namespacePlan(b, p, l, dir, landlockABI(), c.held)
 	return b, nil
 }
 
@@ -197,7 +205,7 @@ func (c *Confinement) Enter(ctx context.Context) error {
 	}
 	_ = c.conn.SetDeadline(time.Time{})
 	if err == nil {
-		c.manager.server.refill(c.flags)
+		c.from.refill(c.flags)
 	}
 	return err
 }
@@ -223,7 +231,7 @@ func (c *Confinement) enter() (err error) {
 				return err
 			}
 		case m.Kind == early.Failed:
-			return c.failure(m)
+			return c.plan.failure(m)
 		default:
 			return fmt.Errorf("sandbox: the helper sent an unknown message %q", byte(m.Kind))
 		}
@@ -248,10 +256,8 @@ func (c *Confinement) begin() *plan {
 	if c.locks != nil {
 		b.do("set the limit of file locks", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_LOCKS, c.locks, 0)
 	}
-	if c.Level == Namespace {
-		b.identity("/proc/self/setgroups", "deny")
-		b.identity("/proc/self/uid_map", fmt.Sprintf("%d %[1]d 1", os.Getuid()))
-		b.identity("/proc/self/gid_map", fmt.Sprintf("%d %[1]d 1", os.Getgid()))
+	if c.Level == Namespace && !c.held {
+		b.identities()
 	}
 	return b
 }
@@ -275,24 +281,17 @@ func (c *Confinement) hand() error {
 	if c.rules != nil {
 		fds = append(fds, int(c.rules.Fd())) // descriptor 4
 	}
-	image := c.plan.Image()
-	if _, _, err := c.conn.WriteMsgUnix(early.Word(uintptr(len(image))), unix.UnixRights(fds...), nil); err != nil {
-		return err
-	}
-	_, err = c.conn.Write(image)
-	return err
+	return hand(c.conn, c.plan, fds)
 }
 
-// failure is the error of a step that failed.
-func (c *Confinement) failure(m early.Message) error {
-	errno := syscall.Errno(m.B)
-	switch {
-	case m.A == early.StepStart:
-		return &os.PathError{Op: "exec", Path: c.plan.Path, Err: errno}
-	case int(m.A) < len(c.plan.what):
-		return &stepError{c.plan.what[m.A], errno}
+// hand gives a helper its files and a plan.
+func hand(conn *net.UnixConn, b *plan, fds []int) error {
+	image := b.Image()
+	if _, _, err := conn.WriteMsgUnix(early.Word(uintptr(len(image))), unix.UnixRights(fds...), nil); err != nil {
+		return err
 	}
-	return &stepError{"read the plan", errno}
+	_, err := conn.Write(image)
+	return err
 }
 
 // serve starts the broker, or the proxy on the socket that the helper opened in the
@@ -361,6 +360,7 @@ func (c *Confinement) Wait() (ended Ended, ok bool) {
 	}
 	status := syscall.WaitStatus(m.A)
 	ended = Ended{Code: status.ExitStatus(), Others: m.B != 0}
+	c.vacant.Store(!ended.Others)
 	if status.Signaled() {
 		ended.Signal = unix.SignalName(status.Signal())
 	}
@@ -396,6 +396,7 @@ func (m *Manager) probe(level Level) (works bool, reason string) {
 	m.runner.Wait(cmd)
 	switch state := cmd.ProcessState; {
 	case state != nil && state.Success():
+		c.vacant.Store(true)
 		return true, ""
 	case err != nil:
 		return false, whyNot(err)

@@ -22,6 +22,11 @@ func (c *Confinement) Wait() (ended Ended, ok bool) { return Ended{}, false }
 func (c *Confinement) Start() error { return c.cmd.Start() }
 
 // forkServer does not exist on this system.
-type forkServer struct{ runner Runner }
+type (
+	forkServer struct{ runner Runner }
+	forker     struct{}
+)
 
 func (*forkServer) close() {}
+
+func (*forkServer) release(*forker, bool) {}

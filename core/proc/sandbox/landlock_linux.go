@@ -46,7 +46,7 @@ const landlockFD = 4
 // process, which can inspect the file system, and entered by the helper.
 func landlockPlan(b *plan, p *Profile, dir string, files access) {
 	b.do("enter the working directory "+dir, unix.SYS_CHDIR, dir)
-	b.limit(p.Limits, false)
+	b.limit(p.Limits, false, false)
 	b.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
 	b.do("enter the Landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, landlockFD, 0)
 	allowed := sockets(0)

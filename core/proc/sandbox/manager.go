@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Runner starts processes of the sandbox and waits for them.
@@ -190,6 +191,9 @@ type Confinement struct {
 
 	work    func() (*plan, error) // computes the helper's plan
 	plan    *plan                 // the result
+	from    *forker               // forks the helper; nil without helpers
+	held    bool                  // from is a holder, to be released
+	vacant  atomic.Bool           // no process is left in the holder's namespaces
 	flags   uintptr               // of the helper's namespaces
 	locks   []byte                // the limit of file locks, or nil
 	program string
@@ -288,6 +292,10 @@ func (c *Confinement) Close() error {
 	if c.proxy != nil {
 		err = c.proxy.Close()
 		c.proxy = nil
+	}
+	if c.held {
+		c.manager.server.release(c.from, c.vacant.Load())
+		c.held = false
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -42,12 +43,13 @@ type tree struct {
 
 // namespacePlan adds the plan for level Namespace. The helper is the first process
 // of its namespaces and has all capabilities in them; its mounts are those of the
-// host, but changes are not visible outside.
-func namespacePlan(b *plan, p *Profile, l *layout, dir string, abi int) {
+// host, but changes are not visible outside. If it is held, a holder has set up the
+// network.
+func namespacePlan(b *plan, p *Profile, l *layout, dir string, abi int, held bool) {
 	// Processes in the sandbox cannot open the memory of one that is not dumpable.
 	b.prctl("hide the helper", unix.PR_SET_DUMPABLE, 0)
 	b.do("keep mounts private", unix.SYS_MOUNT, "none", "/", "", unix.MS_REC|unix.MS_PRIVATE, 0)
-	b.limit(p.Limits, true)
+	b.limit(p.Limits, true, held)
 	trees := b.cloneAll(p, l)
 	nodes := b.cloneDevices()
 	var tmp slot
@@ -71,13 +73,20 @@ func namespacePlan(b *plan, p *Profile, l *layout, dir string, abi int) {
 	b.mask(l)
 	b.sealPath("/run", 0)
 	b.sealPath("/dev", 0)
-	b.network(p)
+	if !held {
+		b.network(p)
+	}
 	b.do("enter the working directory "+dir, unix.SYS_CHDIR, dir)
 	if p.Network.Full && abi >= abiScopes {
 		b.scope()
 	}
-	b.disarm(seccompFilter(unixSockets|inetSockets|routeSockets, mounted), 0)
+	b.disarm(mountedFilter(), 0)
 }
+
+// mountedFilter is the filter of this level, which does not depend on the profile.
+var mountedFilter = sync.OnceValue(func() []unix.SockFilter {
+	return seccompFilter(unixSockets|inetSockets|routeSockets, mounted)
+})
 
 // cloneAll detaches all trees to be mounted, while they are still writable, in
 // the order of mounting.
@@ -257,11 +266,7 @@ func (b *plan) network(p *Profile) {
 	if p.Network.Full {
 		return
 	}
-	ifreq := make([]byte, 40) // struct ifreq
-	copy(ifreq, "lo")
-	ifreq[unix.IFNAMSIZ] = unix.IFF_UP
-	control := b.keep("open a socket", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	b.do("set up the loopback interface", unix.SYS_IOCTL, control, unix.SIOCSIFFLAGS, ifreq)
+	b.loopback()
 	if len(p.Network.Hosts) == 0 {
 		return
 	}
@@ -269,6 +274,17 @@ func (b *plan) network(p *Profile) {
 	for _, port := range forwarded(p.Network.Hosts) {
 		b.listen(port)
 	}
+}
+
+// loopback sets up the loopback interface.
+func (b *plan) loopback() {
+	ifreq := make([]byte, 40) // struct ifreq
+	copy(ifreq, "lo")
+	ifreq[unix.IFNAMSIZ] = unix.IFF_UP
+	control := b.keep("open a socket", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	b.do("set up the loopback interface", unix.SYS_IOCTL, control, unix.SIOCSIFFLAGS, ifreq)
+	b.do("close a socket", unix.SYS_CLOSE, control)
+	b.slots-- // no longer needed
 }
 
 // listen opens a port of the loopback interface and passes it on to the agent.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -21,9 +22,9 @@ type plan struct {
 
 // do adds a system call. An argument is an integer, a slot, a string or bytes.
 func (b *plan) do(what string, call uintptr, args ...any) *early.Step {
-	s := early.Step{Call: call}
-	for _, a := range args {
-		s.Args = append(s.Args, argument(a))
+	s := early.Step{Call: call, Args: make([]early.Arg, len(args))}
+	for i, a := range args {
+		s.Args[i] = argument(a)
 	}
 	b.Steps = append(b.Steps, s)
 	b.what = append(b.what, what)
@@ -38,6 +39,18 @@ func (b *plan) keep(what string, call uintptr, args ...any) slot {
 	b.slots++
 	b.do(what, call, args...).Keep = b.slots
 	return slot(b.slots)
+}
+
+// failure is the error of a step that failed.
+func (b *plan) failure(m early.Message) error {
+	errno := syscall.Errno(m.B)
+	switch {
+	case m.A == early.StepStart:
+		return &os.PathError{Op: "exec", Path: b.Path, Err: errno}
+	case int(m.A) < len(b.what):
+		return &stepError{b.what[m.A], errno}
+	}
+	return &stepError{"read the plan", errno}
 }
 
 // here is AT_FDCWD as an argument.
@@ -128,6 +141,13 @@ func (b *plan) link(target, path string) {
 	b.do("create the link "+path, unix.SYS_SYMLINKAT, target, here, path)
 }
 
+// identities make a process in a new user namespace keep its user and group.
+func (b *plan) identities() {
+	b.identity("/proc/self/setgroups", "deny")
+	b.identity("/proc/self/uid_map", fmt.Sprintf("%d %[1]d 1", os.Getuid()))
+	b.identity("/proc/self/gid_map", fmt.Sprintf("%d %[1]d 1", os.Getgid()))
+}
+
 // identity writes a file that determines who a process is in its user namespace.
 func (b *plan) identity(file, text string) {
 	fd := b.keep("open "+file, unix.SYS_OPENAT, here, file, unix.O_WRONLY|unix.O_CLOEXEC, 0)
@@ -156,7 +176,7 @@ func (b *plan) disarm(filter []unix.SockFilter, flags int) {
 
 // limit bounds what the process uses. A namespace for processes has its own limit
 // since Linux 6.14; before, the file is that of the machine.
-func (b *plan) limit(l Limits, namespace bool) {
+func (b *plan) limit(l Limits, namespace, held bool) {
 	set := func(what string, resource int, soft, hard uint64) {
 		b.do("limit "+what, unix.SYS_PRLIMIT64, 0, resource, bytesOf(unix.Rlimit{Cur: soft, Max: hard}), 0)
 	}
@@ -170,7 +190,11 @@ func (b *plan) limit(l Limits, namespace bool) {
 		return
 	}
 	if os.Getuid() != 0 { // counted in the user namespace
-		set("the processes", unix.RLIMIT_NPROC, uint64(l.Processes), uint64(l.Processes))
+		n := uint64(l.Processes)
+		if held {
+			n += 2 // the holder and a spare helper
+		}
+		set("the processes", unix.RLIMIT_NPROC, n, n)
 	}
 	if kernelAtLeast(6, 14) {
 		const reserved = 301 // the kernel's minimum

@@ -83,35 +83,88 @@ const (
 // seccompFilter returns the filter. Without mounts, it also denies changes of a
 // file's owner and attributes, and hands calls over to the broker.
 func seccompFilter(allowed sockets, files access) []unix.SockFilter {
-	var f filter
-	f.load(offsetArch)
-	f.unless(unix.BPF_JEQ, auditArch, unix.ENOSYS)
-	f.load(offsetNumber)
-	f.when(unix.BPF_JGE, foreignCalls, unix.ENOSYS)
-	f.refuse(unix.EPERM, refused...)
-	f.refuse(unix.ENOSYS, absent...)
+	r := rules{}
+	r.refuse(unix.EPERM, refused...)
+	r.refuse(unix.ENOSYS, absent...)
 	if files != mounted {
-		f.refuse(unix.EPERM, unowned...)
-		f.refuse(unix.ENOTSUP, unlabelled...)
-		f.handOver(files)
+		r.refuse(unix.EPERM, unowned...)
+		r.refuse(unix.ENOTSUP, unlabelled...)
+		r.handOver(files)
 	}
-	for _, call := range []uint32{unix.SYS_CLONE, unix.SYS_UNSHARE} {
+	for _, call := range []uintptr{unix.SYS_CLONE, unix.SYS_UNSHARE} {
 		var check filter
 		check.load(offsetArgs)
 		check.when(unix.BPF_JSET, newNamespaces, unix.EPERM)
-		f.call(call, check)
+		r.check(call, check)
 	}
 	var ioctl filter
 	ioctl.load(offsetArgs + 8)
 	ioctl.when(unix.BPF_JEQ, unix.TIOCSTI, unix.EPERM)
 	ioctl.when(unix.BPF_JEQ, unix.TIOCLINUX, unix.EPERM)
-	f.call(unix.SYS_IOCTL, ioctl)
-	f.call(unix.SYS_SOCKET, socketCheck(allowed))
+	r.check(unix.SYS_IOCTL, ioctl)
+	r.check(unix.SYS_SOCKET, socketCheck(allowed))
 	if allowed&servedSockets != 0 {
-		f.refuse(unix.EPERM, unix.SYS_CONNECT)
+		r.refuse(unix.EPERM, unix.SYS_CONNECT)
+	}
+	var f filter
+	f.load(offsetArch)
+	f.unless(unix.BPF_JEQ, auditArch, unix.ENOSYS)
+	f.load(offsetNumber)
+	f.when(unix.BPF_JGE, foreignCalls, unix.ENOSYS)
+	return append(f, r.tree(slices.Sorted(maps.Keys(r)))...)
+}
+
+// rules are checks by system call. A check ends with a return.
+type rules map[uintptr]filter
+
+// check allows what a check does not return for.
+func (r rules) check(call uintptr, check filter) {
+	check.ret(unix.SECCOMP_RET_ALLOW)
+	r[call] = check
+}
+
+func (r rules) refuse(errno unix.Errno, calls ...uintptr) {
+	for _, call := range calls {
+		var check filter
+		check.ret(errnoResult(errno))
+		r[call] = check
+	}
+}
+
+// leafCalls is how many calls are compared one after the other.
+const leafCalls = 8
+
+// tree finds the rule of a loaded call, among sorted ones, by halving: for each
+// filter, the kernel runs it for all calls to find those that are always allowed.
+func (r rules) tree(calls []uintptr) filter {
+	if len(calls) <= leafCalls {
+		return r.leaf(calls)
+	}
+	middle := len(calls) / 2
+	below, above := r.tree(calls[:middle]), r.tree(calls[middle:])
+	var f filter
+	f.jump(unix.BPF_JGE, uint32(calls[middle]), 0, 1)
+	f = append(f, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA, K: uint32(len(below))})
+	return slices.Concat(f, below, above)
+}
+
+func (r rules) leaf(calls []uintptr) (f filter) {
+	var checks filter
+	begins := make([]int, len(calls)) // of the checks; equal ones stand there once
+	for i, call := range calls {
+		before := slices.IndexFunc(calls[:i], func(other uintptr) bool { return slices.Equal(r[other], r[call]) })
+		if before >= 0 {
+			begins[i] = begins[before]
+			continue
+		}
+		begins[i] = len(checks)
+		checks = append(checks, r[call]...)
+	}
+	for i, call := range calls {
+		f.jump(unix.BPF_JEQ, uint32(call), uint8(len(calls)-i+begins[i]), 0)
 	}
 	f.ret(unix.SECCOMP_RET_ALLOW)
-	return f
+	return append(f, checks...)
 }
 
 // socketCheck allows the selected sockets.
@@ -126,7 +179,7 @@ func socketCheck(allowed sockets) filter {
 		kind.load(offsetArgs + 8)
 		kind = append(kind, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: socketKinds})
 		kind.unless(unix.BPF_JEQ, unix.SOCK_STREAM, unix.EPERM)
-		f.call(unix.AF_UNIX, kind)
+		f.only(unix.AF_UNIX, kind)
 	default:
 		f.when(unix.BPF_JEQ, unix.AF_UNIX, unix.EPERM)
 	}
@@ -181,8 +234,8 @@ func (f *filter) allow(k uint32) {
 
 // handOver hands calls over to the broker; those that open a file to read it only if
 // the broker is for these, too.
-func (f *filter) handOver(files access) {
-	for _, call := range slices.Sorted(maps.Keys(brokered)) {
+func (r rules) handOver(files access) {
+	for call := range brokered {
 		var check filter
 		if flags, opens := openCalls[call]; opens && files == writes {
 			check.load(offsetArgs + 8*uint32(flags))
@@ -190,19 +243,13 @@ func (f *filter) handOver(files access) {
 			check.ret(unix.SECCOMP_RET_ALLOW)
 		}
 		check.ret(unix.SECCOMP_RET_USER_NOTIF)
-		f.call(uint32(call), check)
+		r[call] = check
 	}
 }
 
-func (f *filter) refuse(errno unix.Errno, calls ...uintptr) {
-	for _, c := range calls {
-		f.when(unix.BPF_JEQ, uint32(c), errno)
-	}
-}
-
-// call runs check if the loaded value is number.
-func (f *filter) call(number uint32, check filter) {
+// only runs check if the loaded value is k.
+func (f *filter) only(k uint32, check filter) {
 	check.ret(unix.SECCOMP_RET_ALLOW)
-	f.jump(unix.BPF_JEQ, number, 0, uint8(len(check)))
+	f.jump(unix.BPF_JEQ, k, 0, uint8(len(check)))
 	*f = append(*f, check...)
 }

@@ -22,10 +22,14 @@
 //	gets   the size of an image, a [Word], with three or four files, which become
 //	       its descriptors 0 to 2 and 4, then the image of a [Plan]
 //	sends  'L' with a socket, for each step that says Send
-//	sends  'S' when the command runs (of a plan with Init)
+//	sends  'S' when the command runs (of a plan with Init), or the holder is ready
 //	sends  'F', step, errno if a step failed, and exits
 //	sends  'X', wait status, others when the command has ended: others is 1 if
 //	       processes that it started still run; they do until the socket is closed
+//
+// A holder is a helper that stays in its namespaces and forks others there, which
+// get the same requests as the server: making some namespaces takes longer than all
+// the rest.
 //
 // Without Init the helper becomes the command, and the socket just closes. The
 // server ends with the other end of its own socket.

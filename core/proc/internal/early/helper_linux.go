@@ -41,37 +41,86 @@ func raw(number, a, b, c, d, e, f uintptr) (uintptr, syscall.Errno) {
 	return result, errno
 }
 
-// fork forks a helper into namespaces, as a child of this process's parent. All
-// signals are blocked meanwhile: their handlers are the runtime's, which the
-// helper does not have.
+// fork forks a helper into namespaces, as a child of this process's parent.
 //
 //go:nosplit
 //go:norace
 //go:noinline
 func (h *helper) fork(flags uintptr, socket uint32) (pid uintptr, errno syscall.Errno) {
-	all := ^uint64(0)
-	raw(syscall.SYS_RT_SIGPROCMASK, 2, uintptr(unsafe.Pointer(&all)), uintptr(unsafe.Pointer(&h.mask)), 8, 0, 0)
-	pid, errno = raw(syscall.SYS_CLONE, flags|syscall.CLONE_PARENT|uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+	pid, errno = h.clone(flags)
 	if pid == 0 && errno == 0 {
-		h.help(uintptr(socket))
+		start := h.begin(uintptr(socket))
+		if start.hold == 1 {
+			h.hold()
+		}
+		h.command(start)
 	}
-	raw(syscall.SYS_RT_SIGPROCMASK, 2, uintptr(unsafe.Pointer(&h.mask)), 0, 8, 0, 0)
 	return pid, errno
 }
 
-// help is the helper's whole life.
+// clone returns twice, in the child with 0. All signals are blocked in the child:
+// their handlers are the runtime's, which the helper does not have.
 //
 //go:nosplit
 //go:norace
-func (h *helper) help(socket uintptr) {
+func (h *helper) clone(flags uintptr) (pid uintptr, errno syscall.Errno) {
+	all := ^uint64(0)
+	raw(syscall.SYS_RT_SIGPROCMASK, 2, uintptr(unsafe.Pointer(&all)), uintptr(unsafe.Pointer(&h.mask)), 8, 0, 0)
+	pid, errno = raw(syscall.SYS_CLONE, flags|syscall.CLONE_PARENT|uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+	if pid != 0 || errno != 0 {
+		raw(syscall.SYS_RT_SIGPROCMASK, 2, uintptr(unsafe.Pointer(&h.mask)), 0, 8, 0, 0)
+	}
+	return pid, errno
+}
+
+// hold forks a helper for each request, as the server does, until the other side
+// is gone.
+//
+//go:nosplit
+//go:norace
+func (h *helper) hold() {
+	h.report(FD, Message{Kind: Started})
+	for {
+		h.receiveWord()
+		n, errno := raw(syscall.SYS_RECVMSG, FD, uintptr(unsafe.Pointer(&h.message)), recvCloexec, 0, 0, 0)
+		if errno == syscall.EINTR {
+			continue
+		}
+		if errno != 0 || n != unsafe.Sizeof(h.word) || h.received() != 1 {
+			h.exit(0)
+		}
+		socket := h.files[0]
+		pid, errno := h.clone(h.word)
+		if pid == 0 && errno == 0 {
+			h.command(h.begin(uintptr(socket)))
+		}
+		h.report(socket, Message{Forked, uint32(pid), uint32(errno)})
+		raw(syscall.SYS_CLOSE, uintptr(socket), 0, 0, 0, 0, 0)
+	}
+}
+
+// begin takes the helper's socket, gets the plan and makes its system calls.
+//
+//go:nosplit
+//go:norace
+func (h *helper) begin(socket uintptr) *head {
 	raw(syscall.SYS_DUP3, socket, FD, syscall.O_CLOEXEC, 0, 0, 0)
 	h.closeRange(FD+1, 0)
+	h.resetSignals()
 	if !h.load() {
 		h.fail(StepPlan, syscall.EBADMSG)
 	}
 	start := (*head)(h.image)
-	h.restoreSignals(start.init == 1)
+	h.admitSignals(start.init == 1)
 	h.run(start.steps, start.count)
+	return start
+}
+
+// command runs the command, and ends with it.
+//
+//go:nosplit
+//go:norace
+func (h *helper) command(start *head) {
 	if start.path == 0 {
 		h.exit(0)
 	}
@@ -105,10 +154,7 @@ func (h *helper) load() bool {
 	if errno != 0 || n != unsafe.Sizeof(h.word) || size < unsafe.Sizeof(head{}) || size > maxImage {
 		return false
 	}
-	files := h.received()
-	if files < 3 {
-		return false
-	}
+	files := h.received() // none for a holder
 	for i := range uintptr(files) {
 		to, flags := i, uintptr(0)
 		if i >= FD {
@@ -119,7 +165,7 @@ func (h *helper) load() bool {
 			raw(syscall.SYS_DUP3, from, to, flags, 0, 0, 0)
 		}
 	}
-	h.closeRange(uintptr(files)+1, 0)
+	h.closeRange(max(uintptr(files), FD)+1, 0)
 	at, errno := raw(syscall.SYS_MMAP, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, sysPrivate, ^uintptr(0), 0)
 	if errno != 0 {
 		return false
@@ -168,25 +214,42 @@ func (h *helper) received() int {
 	return n
 }
 
-// restoreSignals takes the runtime's handlers off, and unblocks all signals. What
-// is ignored stays so, as it does for any child of a Go program, except for the
-// first process of a PID namespace: the kernel does not deliver to it what has
-// no handler, and a child has the default action.
+// resetSignals takes the runtime's handlers off. What is ignored stays so, as it
+// does for any child of a Go program.
 //
 //go:nosplit
 //go:norace
-func (h *helper) restoreSignals(first bool) {
+func (h *helper) resetSignals() {
 	const ignored = 1 // SIG_IGN
 	for sig := uintptr(1); sig <= 64; sig++ {
 		raw(syscall.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&h.action)), 8, 0, 0)
-		if h.action[0] == ignored && !(first && asksToEnd(sig)) {
-			continue
+		if h.action[0] != ignored {
+			h.setDefault(sig)
 		}
-		h.action = [4]uintptr{}
-		raw(syscall.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&h.action)), 0, 8, 0, 0)
+	}
+}
+
+// admitSignals unblocks all signals. In the first process of a PID namespace none
+// is ignored that asks to end: the kernel does not deliver to it what has no
+// handler, and a child has the default action.
+//
+//go:nosplit
+//go:norace
+func (h *helper) admitSignals(first bool) {
+	for sig := uintptr(1); sig <= 64 && first; sig++ {
+		if asksToEnd(sig) {
+			h.setDefault(sig)
+		}
 	}
 	h.mask = 0
 	raw(syscall.SYS_RT_SIGPROCMASK, 2, uintptr(unsafe.Pointer(&h.mask)), 0, 8, 0, 0)
+}
+
+//go:nosplit
+//go:norace
+func (h *helper) setDefault(sig uintptr) {
+	h.action = [4]uintptr{}
+	raw(syscall.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&h.action)), 0, 8, 0, 0)
 }
 
 // asksToEnd reports whether a process is asked to end by a signal.

@@ -27,6 +27,9 @@ type Plan struct {
 	// Init makes the helper stay as the first process of its PID namespace:
 	// it starts the command as a child, reaps orphans and reports the end.
 	Init bool
+	// Hold makes the helper stay after the steps, and fork helpers as the server does:
+	// a holder of namespaces. It has no command, and gets no files.
+	Hold bool
 }
 
 // Step is one system call.
@@ -72,6 +75,7 @@ type head struct {
 	args  uintptr // offset of offsets; the last is 0
 	env   uintptr // the same
 	init  uintptr // 1 = Plan.Init
+	hold  uintptr // 1 = Plan.Hold
 }
 
 // call is a step.
@@ -104,6 +108,9 @@ func (p *Plan) Image() []byte {
 	}
 	if p.Init {
 		h.init = 1
+	}
+	if p.Hold {
+		h.hold = 1
 	}
 	copy(e.b, bytesOf([]head{h}))
 	return e.b
