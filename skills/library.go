@@ -133,7 +133,7 @@ func (l *Library) latest() *Catalog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.current == nil {
-		l.scan()
+		go l.scan().Matcher() // the first input waits for it; it ends soon
 		l.fresh = time.Now()
 	}
 	return l.current

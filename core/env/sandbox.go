@@ -47,11 +47,11 @@ type Sandbox struct {
 	Writable []string
 	// Scratch are directories, such as caches, whose changes go to a copy.
 	Scratch []string
-	// HiddenHome is a directory in which everything is hidden but OpenHome, the
-	// workspace, and what was granted; empty hides nothing. The paths are
-	// absolute, without symbolic links.
-	HiddenHome string
-	OpenHome   []string
+	// Home returns a directory in which everything is hidden but what is open, the
+	// workspace, and what was granted; an empty one hides nothing. The paths are
+	// absolute, without symbolic links. It is called for each command, at once for
+	// several; nil hides nothing.
+	Home func() (hidden string, open []string)
 	// Hosts can be reached by every command; see sandbox.ParseHost. "*" is all.
 	Hosts []string
 }
@@ -247,10 +247,14 @@ func protect(p *sandbox.Profile, readOnly, further []string, sensitive func(stri
 
 // hidden returns what is hidden of the home directory.
 func (l *Local) hidden(writable []string, grants []core.Grant) []string {
-	if l.sandbox.HiddenHome == "" {
+	if l.sandbox.Home == nil {
 		return nil
 	}
-	open := slices.Concat(l.sandbox.OpenHome, l.info.Roots, writable)
+	home, open := l.sandbox.Home()
+	if home == "" {
+		return nil
+	}
+	open = slices.Concat(open, l.info.Roots, writable)
 	for _, dir := range l.info.Roots { // the repository of a worktree
 		open = append(open, gitDirs(dir)...)
 	}
@@ -260,7 +264,7 @@ func (l *Local) hidden(writable []string, grants []core.Grant) []string {
 			open = append(open, g.Resource)
 		}
 	}
-	return sandbox.HideExcept([]string{l.sandbox.HiddenHome}, open)
+	return sandbox.HideExcept([]string{home}, open)
 }
 
 // maxRepositories is the maximum number of repositories that git may write; those of

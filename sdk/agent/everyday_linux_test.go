@@ -92,7 +92,7 @@ var everyday = []struct {
 	{line: "python3 -c 'print(1)'"},
 	{line: "python3 -m unittest -q"},
 	{line: "python3 script.py > out.txt && cat out.txt", program: "python3"},
-	{line: "python3 -m http.server 8765 --bind 127.0.0.1 & sleep 1; curl -sf http://127.0.0.1:8765/ > /dev/null", program: "python3"},
+	{line: "python3 -m http.server 8765 --bind 127.0.0.1 & sleep 1; curl -sf --retry 30 --retry-connrefused --retry-delay 1 http://127.0.0.1:8765/ > /dev/null", program: "python3"},
 	{line: "pytest -q", program: "pytest"},
 
 	{line: "cargo fetch", program: "cargo"},

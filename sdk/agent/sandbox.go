@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/seed-009c0928/agent/core/env"
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
@@ -61,7 +62,7 @@ func (a *Agent) sandbox() *env.Sandbox {
 	}
 	s.ReadOnly = a.protected()
 	s.Scratch = scratch()
-	s.HiddenHome, s.OpenHome = a.hiddenHome()
+	s.Home = sync.OnceValues(a.hiddenHome) // with the first command
 	return s
 }
 
