@@ -17,7 +17,7 @@ const (
 // refs resolves references within one schema.
 type refs struct {
 	a     *adapter
-	root  *object // never changed
+	root  *object // never changed; nil if nothing refers
 	left  int     // schemas that may still be expanded
 	named map[string]string
 }
@@ -50,7 +50,25 @@ func inlineRefs(a *adapter, root *object) {
 }
 
 func newRefs(a *adapter, root *object) *refs {
-	return &refs{a: a, root: clone(root).(*object), left: maxExpanded, named: map[string]string{}}
+	r := &refs{a: a, left: maxExpanded, named: map[string]string{}}
+	if refers(root) {
+		r.root = clone(root).(*object)
+	}
+	return r
+}
+
+// refers reports whether there is a reference anywhere in a value.
+func refers(v any) bool {
+	switch v := v.(type) {
+	case *object:
+		if refOf(v) != "" {
+			return true
+		}
+		return slices.ContainsFunc(v.names, func(name string) bool { return refers(v.values[name]) })
+	case []any:
+		return slices.ContainsFunc(v, refers)
+	}
+	return false
 }
 
 // dropNames drops the names to which nothing refers any more.
