@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"sync"
+	"strings"
 
 	"github.com/seed-009c0928/agent/sdk/toolproto"
 )
@@ -66,15 +65,19 @@ type offer struct {
 	hooks    []*hook
 }
 
-var (
-	pluginName = pattern(`^[a-z][a-z0-9-]{0,39}$`)
-	plainName  = pattern(`^[A-Za-z0-9_-]{1,64}$`)
+const (
+	lower   = "abcdefghijklmnopqrstuvwxyz"
+	decimal = "0123456789"
 )
 
-// pattern compiles an expression on first use: the agent links this package, too,
-// and must start quickly.
-func pattern(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+// isPluginName reports whether a text may be the name of a plugin.
+func isPluginName(name string) bool {
+	return len(name) <= 40 && name != "" && strings.Contains(lower, name[:1]) && strings.Trim(name, lower+decimal+"-") == ""
+}
+
+// isPlainName reports whether a text may be the name of an extension.
+func isPlainName(name string) bool {
+	return name != "" && len(name) <= 64 && strings.Trim(name, lower+strings.ToUpper(lower)+decimal+"_-") == ""
 }
 
 // newOffer validates and collects a plugin's extensions.
@@ -192,7 +195,7 @@ func (c *command) register(o *offer) error {
 // checkExtension checks what all extensions have in common.
 func checkExtension[T interface{ title() string }](kind, name, description string, noFunc bool, taken []T) error {
 	switch _, twice := find(taken, name); {
-	case !plainName().MatchString(name):
+	case !isPlainName(name):
 		return fmt.Errorf("%s %q: use only letters, digits, _ and - in the name, at most 64", kind, name)
 	case description == "":
 		return fmt.Errorf("%s %q has no description", kind, name)

@@ -47,7 +47,7 @@ var _ toolproto.PluginServer = (*Server)(nil)
 func NewServer(p Plugin, extensions ...Extension) (*Server, error) {
 	p.Extensions = slices.Concat(p.Extensions, extensions)
 	var errs []error
-	if !pluginName().MatchString(p.Name) {
+	if !isPluginName(p.Name) {
 		errs = append(errs, fmt.Errorf("plugin name %q: use at most 40 lower-case letters, digits and -, starting with a letter", p.Name))
 	}
 	if p.Version == "" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -431,13 +432,13 @@ const maxPattern = 1000
 func (d *reader) patterns(n *yaml.Node) []string {
 	all := d.list("patterns", n, unsplit)
 	return slices.DeleteFunc(all, func(p string) bool {
-		re, err := compile(p)
+		tree, err := syntax.Parse(caseless(p), syntax.Perl)
 		switch {
 		case len(p) > maxPattern:
 			d.at(Warning, n, "a pattern is longer than %d bytes: ignored", maxPattern)
 		case err != nil:
 			d.at(Warning, n, "the pattern %q is not a valid Go regular expression: ignored: %v", cut(p, 80), err)
-		case re.MatchString(""):
+		case mayBeEmpty(tree) && regexp.MustCompile(caseless(p)).MatchString(""):
 			d.at(Warning, n, "the pattern %q matches everything: ignored", cut(p, 80))
 		default:
 			return false
@@ -446,9 +447,25 @@ func (d *reader) patterns(n *yaml.Node) []string {
 	})
 }
 
-// compile compiles a skill's pattern, which ignores case.
-func compile(pattern string) (*regexp.Regexp, error) { return regexp.Compile(caseless(pattern)) }
+// mayBeEmpty reports whether an expression may match an empty text, as far as that
+// can be told without compiling it.
+func mayBeEmpty(e *syntax.Regexp) bool {
+	switch e.Op {
+	case syntax.OpLiteral, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL, syntax.OpNoMatch:
+		return false
+	case syntax.OpCapture, syntax.OpPlus:
+		return mayBeEmpty(e.Sub[0])
+	case syntax.OpRepeat:
+		return e.Min == 0 || mayBeEmpty(e.Sub[0])
+	case syntax.OpConcat:
+		return !slices.ContainsFunc(e.Sub, func(part *syntax.Regexp) bool { return !mayBeEmpty(part) })
+	case syntax.OpAlternate:
+		return slices.ContainsFunc(e.Sub, mayBeEmpty)
+	}
+	return true
+}
 
+// caseless makes a skill's pattern ignore case.
 func caseless(pattern string) string { return "(?i)" + pattern }
 
 // hooks reads hooks in Claude Code's form. What has another form is an error, not
