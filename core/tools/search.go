@@ -228,13 +228,18 @@ func (s *fileSearcher) load(ctx context.Context, files core.FS, name string) ([]
 		return nil, err
 	}
 	defer f.Close()
-	if s.buf == nil {
-		s.buf = make([]byte, 32<<10)
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	size := int(min(info.Size(), int64(s.most)+1))
+	if size > len(s.buf) || s.buf == nil {
+		s.buf = make([]byte, max(size, 64<<10))
 	}
 	for n, sniffed := 0, false; ; {
 		m, err := f.Read(s.buf[n:])
 		n += m
-		end := errors.Is(err, io.EOF)
+		end := errors.Is(err, io.EOF) || n > 0 && n == size // size is 0 in /proc
 		if !sniffed && (end || n >= sniffLen) {
 			sniffed = true
 			head := s.buf[:min(n, sniffLen)]
@@ -245,7 +250,7 @@ func (s *fileSearcher) load(ctx context.Context, files core.FS, name string) ([]
 			}
 		}
 		switch {
-		case n > s.most:
+		case n > s.most, sniffed && size > s.most:
 			return nil, core.ErrTooLarge
 		case end:
 			return s.buf[:n], nil
