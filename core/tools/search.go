@@ -113,7 +113,7 @@ func (s *search) produce() {
 }
 
 func (s *search) read() {
-	reader := &fileSearcher{query: s.query, lines: s.query.matcher.scanner(), most: maxGrepFile}
+	reader := &fileSearcher{query: s.query, lines: s.query.scanner(), most: maxGrepFile}
 	for job := range s.work {
 		file, err := reader.search(s.ctx, s.env.Files(), s.walker.at(job.rel))
 		file.rel = job.rel
@@ -157,7 +157,7 @@ func (t *grepTally) count(err error) {
 }
 
 func searchNamedFile(ctx context.Context, env core.Environment, q *grepQuery, yield func(grepFile) bool) (grepTally, error) {
-	reader := &fileSearcher{query: q, lines: q.matcher.scanner(), most: maxGrepNamedFile}
+	reader := &fileSearcher{query: q, lines: q.scanner(), most: maxGrepNamedFile}
 	file, err := reader.search(ctx, env.Files(), q.base)
 	if err != nil {
 		return grepTally{}, err
@@ -176,6 +176,13 @@ type fileSearcher struct {
 	lines *lineScanner
 	most  int // maximum size of a file
 	buf   []byte
+}
+
+// scanner returns what finds the lines of the query.
+func (q *grepQuery) scanner() *lineScanner {
+	lines := q.matcher.scanner()
+	lines.anywhere = q.mode != modeContent
+	return lines
 }
 
 func (s *fileSearcher) search(ctx context.Context, files core.FS, name string) (grepFile, error) {
