@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/internal/charset"
@@ -212,7 +211,7 @@ func (s *fileSearcher) searchText(ctx context.Context, text []byte, cut bool) (g
 // findIn searches the whole content of a file, in whatever encoding it is.
 func (s *fileSearcher) findIn(ctx context.Context, text []byte) (grepFile, error) {
 	var encoding charset.Encoding
-	if !utf8.Valid(text) || bytes.IndexByte(text[:min(len(text), sniffLen)], 0) >= 0 {
+	if !validUTF8(text) || bytes.IndexByte(text[:min(len(text), sniffLen)], 0) >= 0 {
 		var ok bool
 		if encoding, ok = charset.Detect(text); !ok {
 			return grepFile{}, errBinary
