@@ -18,8 +18,8 @@ type corpus struct {
 	dir  string
 }
 
-// corpora returns the trees; those that are made are below temp.
-func corpora(ctx context.Context, temp string) ([]*corpus, error) {
+// corpora returns the trees; those to be made are empty yet.
+func corpora(ctx context.Context) ([]*corpus, error) {
 	library, err := goEnv(ctx, "GOROOT")
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func corpora(ctx context.Context, temp string) ([]*corpus, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []*corpus{
+	return []*corpus{
 		{name: "go", about: "the source tree of Go", dir: filepath.Join(library, "src")},
 		{name: "repository", about: "this repository", dir: filepath.Dir(mod)},
 		{name: "small", about: "20,000 files of 200 bytes in 400 directories", make: smallFiles},
@@ -36,21 +36,21 @@ func corpora(ctx context.Context, temp string) ([]*corpus, error) {
 		{name: "lines", about: "20 files of one to three lines of a megabyte", make: longLines},
 		{name: "unicode", about: "300 files of 100 kB of Russian, Greek, Chinese and emoji", make: unicodeText},
 		{name: "ignored", about: "900 directories, each with a .gitignore, and half of the files ignored", make: ignoredFiles},
-	}
-	for _, c := range list {
-		if c.make != nil {
-			c.dir = filepath.Join(temp, c.name)
-			w := &writer{dir: c.dir, rand: rand.New(rand.NewPCG(1, 2))}
-			w.mkdir(".git")
-			if c.make(w); w.err != nil {
-				return nil, w.err
-			}
+	}, nil
+}
+
+// prepare makes the tree below temp, unless it exists.
+func (c *corpus) prepare(temp string) (err error) {
+	if c.make != nil {
+		c.dir = filepath.Join(temp, c.name)
+		w := &writer{dir: c.dir, rand: rand.New(rand.NewPCG(1, 2))}
+		w.mkdir(".git")
+		if c.make(w); w.err != nil {
+			return w.err
 		}
-		if c.dir, err = filepath.EvalSymlinks(c.dir); err != nil {
-			return nil, err
-		}
 	}
-	return list, nil
+	c.dir, err = filepath.EvalSymlinks(c.dir)
+	return err
 }
 
 func goEnv(ctx context.Context, name string) (string, error) {

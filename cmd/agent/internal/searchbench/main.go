@@ -79,9 +79,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	trees, err := corpora(ctx, temp)
+	trees, err := corpora(ctx)
 	if err != nil {
 		return err
+	}
+	for _, c := range trees {
+		if err := c.prepare(temp); err != nil {
+			return err
+		}
 	}
 	machine := fmt.Sprintf("%s %s/%s, %d cores%s, %s, %s; medians of %d runs", runtime.Version(), runtime.GOOS, runtime.GOARCH,
 		runtime.NumCPU(), load(), version(ctx, programs.ripgrep), version(ctx, programs.fd), opts.runs)
