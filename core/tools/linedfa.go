@@ -92,33 +92,36 @@ func (d *lineDFA) divide(ranges []rune) {
 	}
 }
 
+// stride is for how many characters find goes from node to node before it looks
+// whether it is still at the same one. To look more often would be a guess that is
+// wrong too often where the nodes change.
+const stride = 16
+
 // find returns a position in the first matching line that starts at pos or
 // later, or -1. If it is not sure, the line must be matched in another way.
 func (d *lineDFA) find(text []byte, pos int) (at int, sure bool) {
 	node := d.begin
+	before := node // some characters ago
 	for i := pos; i < len(text); {
-		if node.next[text[i]] == node { // the processor need not wait for the next node
-			i++
-			continue
-		}
-		next, size := node.next[text[i]], 1
-		if next == nil {
-			c := rune(text[i])
-			if c >= utf8.RuneSelf {
-				c, size = utf8.DecodeRune(text[i:])
-			}
-			if next = d.step(node, c); next == nil {
-				return i, false
-			}
-			if next == node && c >= utf8.RuneSelf {
-				d.stay(node, text[i])
+		if node == before { // while it stays, the processor need not wait for the next node
+			for i < len(text) && node.next[text[i]] == node {
+				i++
 			}
 		}
-		if next == d.matched {
-			return i, true
+		before = node
+		for end := min(i+stride, len(text)); i < end; {
+			next, size := node.next[text[i]], 1
+			if next == nil {
+				if next, size = d.advance(node, text[i:]); next == nil {
+					return i, false
+				}
+			}
+			if next == d.matched {
+				return i, true
+			}
+			node = next
+			i += size
 		}
-		node = next
-		i += size
 	}
 	if pos < len(text) && text[len(text)-1] != '\n' {
 		if end := d.step(node, '\n'); end == nil || end == d.matched {
@@ -126,6 +129,20 @@ func (d *lineDFA) find(text []byte, pos int) (at int, sure bool) {
 		}
 	}
 	return -1, true
+}
+
+// advance returns the node after the first character of a text, and its size; nil if
+// there are too many nodes.
+func (d *lineDFA) advance(node *dfaNode, text []byte) (next *dfaNode, size int) {
+	c, size := rune(text[0]), 1
+	if c >= utf8.RuneSelf {
+		c, size = utf8.DecodeRune(text)
+	}
+	next = d.step(node, c)
+	if next == node && c >= utf8.RuneSelf {
+		d.stay(node, text[0])
+	}
+	return next, size
 }
 
 // step returns the node after a character, or nil if there are too many nodes. A

@@ -125,16 +125,23 @@ func (s *lineScanner) all(text []byte) iter.Seq[lineMatch] {
 	}
 }
 
-// minLiteral is the length in bytes from which it is faster to find literals
-// first: shorter ones occur in too many lines.
-const minLiteral = 2
+// From these lengths in bytes on it is faster to find literals first: shorter ones
+// occur in too many lines, above all in any case.
+const (
+	minLiteral       = 2
+	minFoldedLiteral = 3
+)
 
 // first returns a function that returns the first position from pos, the start
 // of a line, where a match may be, or -1, and whether its line is sure to match.
 // Positions must be asked for in ascending order.
 func (s *lineScanner) first(text []byte) func(pos int) (at int, sure bool) {
 	automaton := s.dfa != nil && !s.dfa.full
-	if n := s.literals.shortest(); n >= minLiteral || n > 0 && !automaton {
+	least := minLiteral
+	if s.literals.fold {
+		least = minFoldedLiteral
+	}
+	if n := s.literals.shortest(); n >= least || n > 0 && !automaton {
 		next := s.literals.finder(text)
 		return func(pos int) (int, bool) { return next(pos), false }
 	}
