@@ -137,12 +137,12 @@ type Exit struct {
 
 // EnvInfo describes an environment.
 type EnvInfo struct {
-	OS              string // as runtime.GOOS
-	OSVersion, Home string
-	Dir             string   // working directory, absolute, links resolved
-	Roots           []string // the workspace: Dir and added directories
-	Ignore          string   // the user's own rules for git, of all repositories
-	Shell           string   // dialect of Command.Script: "bash", "sh", "cmd"; empty = no shell
+	OS, OSVersion, Home string   // OS as runtime.GOOS
+	Dir                 string   // working directory, absolute, links resolved
+	Roots               []string // the workspace: Dir and added directories
+	// Ignore has the user's own rules for git, of all repositories. Shell is the
+	// dialect of Command.Script: "bash", "sh", "cmd"; empty = no shell.
+	Ignore, Shell string
 }
 
 // Exec runs a command to its end and returns its output, stdout and stderr
@@ -166,13 +166,10 @@ func ReadFile(ctx context.Context, files FS, path string, limit int64) ([]byte, 
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
+	if err == nil && int64(len(data)) > limit {
+		data, err = nil, ErrTooLarge
 	}
-	if int64(len(data)) > limit {
-		return nil, ErrTooLarge
-	}
-	return data, nil
+	return data, err
 }
 
 // ErrTooLarge is the error of a file that is larger than the limit.

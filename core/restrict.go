@@ -41,9 +41,9 @@ type restricted struct {
 
 func (r *restricted) Files() FS {
 	if e, ok := r.Environment.(ExactFiler); ok {
-		return restrictedFS{r, e.ExactFiles()}
+		return restrictedFS{r, e.ExactFiles(), true}
 	}
-	return restrictedFS{r, r.Environment.Files()}
+	return restrictedFS{r, r.Environment.Files(), false}
 }
 
 // Close does nothing: a call does not own its environment.
@@ -72,18 +72,21 @@ func (r *restricted) Resolve(ctx context.Context, path string) (Resolved, error)
 type restrictedFS struct {
 	*restricted
 	files FS
+	exact bool // files are those of an ExactFiler
 }
 
 // check resolves a path and returns it if one of the scopes was granted for it.
 func (f restrictedFS) check(ctx context.Context, path string, scopes ...Scope) (string, error) {
 	to, err := f.Environment.Resolve(ctx, path)
-	if err != nil {
-		return "", err
+	if err == nil && !granted(f.grants, to.Path, scopes...) {
+		err = &DeniedError{Access{Scope: scopes[0], Resource: to.Path, Inside: to.Inside}}
 	}
-	if slices.ContainsFunc(f.grants, func(g Grant) bool { return slices.Contains(scopes, g.Scope) && g.covers(to.Path) }) {
-		return to.Path, nil
-	}
-	return "", &DeniedError{Access{Scope: scopes[0], Resource: to.Path, Inside: to.Inside}}
+	return to.Path, err
+}
+
+// granted reports whether one of the scopes was granted for a resolved path.
+func granted(grants []Grant, path string, scopes ...Scope) bool {
+	return slices.ContainsFunc(grants, func(g Grant) bool { return slices.Contains(scopes, g.Scope) && g.covers(path) })
 }
 
 // covers reports whether the grant includes the resolved path.
@@ -99,11 +102,22 @@ func (f restrictedFS) Open(ctx context.Context, path string) (File, error) {
 	if strings.HasPrefix(path, HandlePrefix) && f.store != nil {
 		return f.store.Open(ctx, path)
 	}
+	return readGranted(ctx, f, path, f.files.Open)
+}
+
+// readGranted reads what was granted. A path that may be resolved already is tried
+// as it is, as exact files refuse it otherwise: that saves resolving it twice.
+func readGranted[T any](ctx context.Context, f restrictedFS, path string, read func(context.Context, string) (T, error)) (T, error) {
+	if f.exact && filepath.IsAbs(path) && filepath.Clean(path) == path && granted(f.grants, path, ScopeRead) {
+		if got, err := read(ctx, path); err == nil {
+			return got, nil
+		}
+	}
 	to, err := f.check(ctx, path, ScopeRead)
 	if err != nil {
-		return nil, err
+		return *new(T), err
 	}
-	return f.files.Open(ctx, to)
+	return read(ctx, to)
 }
 
 func (f restrictedFS) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
@@ -123,11 +137,7 @@ func (f restrictedFS) Stat(ctx context.Context, path string) (fs.FileInfo, error
 }
 
 func (f restrictedFS) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
-	to, err := f.check(ctx, path, ScopeRead)
-	if err != nil {
-		return nil, err
-	}
-	return f.files.ReadDir(ctx, to)
+	return readGranted(ctx, f, path, f.files.ReadDir)
 }
 
 // Batch implements [Batcher]; the batch is nil if the files have none.
@@ -150,21 +160,21 @@ type restrictedBatch struct {
 
 // allowed returns which paths were granted; the batch refuses those that are not
 // resolved.
-func (b restrictedBatch) allowed(paths []string, denied func(i int, err error)) (granted []string, indexes []int) {
+func (b restrictedBatch) allowed(paths []string, denied func(i int, err error)) (open []string, indexes []int) {
 	for i, path := range paths {
-		if slices.ContainsFunc(b.grants, func(g Grant) bool { return g.Scope == ScopeRead && g.covers(path) }) {
-			granted, indexes = append(granted, path), append(indexes, i)
+		if granted(b.grants, path, ScopeRead) {
+			open, indexes = append(open, path), append(indexes, i)
 		} else {
 			denied(i, &DeniedError{Access{Scope: ScopeRead, Resource: path}})
 		}
 	}
-	return granted, indexes
+	return open, indexes
 }
 
 func (b restrictedBatch) ReadDirs(paths []string) ([]BatchResult, error) {
 	results := make([]BatchResult, len(paths))
-	granted, indexes := b.allowed(paths, func(i int, err error) { results[i].Err = err })
-	some, err := b.Batch.ReadDirs(granted)
+	open, indexes := b.allowed(paths, func(i int, err error) { results[i].Err = err })
+	some, err := b.Batch.ReadDirs(open)
 	for i, r := range some {
 		results[indexes[i]] = r
 	}
@@ -172,8 +182,8 @@ func (b restrictedBatch) ReadDirs(paths []string) ([]BatchResult, error) {
 }
 
 func (b restrictedBatch) ReadFiles(paths []string, limit int, visit func(i int, data []byte, err error)) error {
-	granted, indexes := b.allowed(paths, func(i int, err error) { visit(i, nil, err) })
-	return b.Batch.ReadFiles(granted, limit, func(i int, data []byte, err error) { visit(indexes[i], data, err) })
+	open, indexes := b.allowed(paths, func(i int, err error) { visit(i, nil, err) })
+	return b.Batch.ReadFiles(open, limit, func(i int, data []byte, err error) { visit(indexes[i], data, err) })
 }
 
 func (f restrictedFS) Write(ctx context.Context, path string, content io.Reader, mode fs.FileMode) error {

@@ -233,6 +233,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/bench":           {"core/event", "core/model/...", "core/model/modeltest"},
 	"cmd/agent/internal/packaging":       {"cmd/agent/internal/cmd/root"},
 	"cmd/agent/internal/bench/yardstick": {},
+	"cmd/agent/internal/searchbench":     {"core", "core/env", "core/model", "core/tools", "permissions"},
 }
 
 // forAll lists the packages that every package may import.

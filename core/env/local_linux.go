@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/seed-009c0928/agent/core"
 )
 
 func osVersion() string {
@@ -39,17 +41,20 @@ func linkless(path string) bool {
 
 // openLinkless opens the regular file at a clean absolute path without symbolic
 // links. It returns nil if there is no such file, or if it cannot tell.
-func openLinkless(path string) *os.File {
+func openLinkless(path string) core.File {
 	// Opening something other than a file could have side effects.
-	if before, err := os.Lstat(path); err != nil || !before.Mode().IsRegular() {
+	var before unix.Stat_t
+	if err := unix.Lstat(path, &before); err != nil || before.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil
 	}
 	fd, err := openat2(path, openFlags|unix.O_CLOEXEC, withoutLinks)
 	if err != nil {
 		return nil
 	}
-	f := os.NewFile(uintptr(fd), path)
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	f := &plainFile{path: path}
+	f.fd.Store(int64(fd))
+	var opened unix.Stat_t
+	if err := unix.Fstat(fd, &opened); err != nil || opened.Mode&unix.S_IFMT != unix.S_IFREG {
 		f.Close()
 		return nil
 	}

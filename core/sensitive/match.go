@@ -1,7 +1,9 @@
 package sensitive
 
 import (
+	"cmp"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -11,7 +13,8 @@ type compiled struct {
 	Entry
 	elements []string // folded
 	except   []string
-	word     bool // names above the workspace or home directory do not count
+	word     bool   // names above the workspace or home directory do not count
+	part     string // the longest text of the first element without a *
 }
 
 // index finds the entries whose first element may match a name.
@@ -30,6 +33,7 @@ var table = sync.OnceValue(func() *index {
 		first := c.elements[0]
 		ext, star := strings.CutPrefix(first, "*.")
 		c.word = strings.HasPrefix(first, "*") && strings.HasSuffix(first, "*")
+		c.part = slices.MaxFunc(strings.Split(first, "*"), func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 		switch {
 		case e.Scope == AgentHome:
 			x.agent = append(x.agent, c)
@@ -54,6 +58,7 @@ func Match(path string, skip int) (Entry, bool) {
 	path = strings.ToLower(path)
 	var found *compiled
 	x := table()
+	stars := x.starsIn(path)
 	for start := 0; start < len(path); {
 		end := start + len(path[start:])
 		if i := strings.IndexByte(path[start:], '/'); i >= 0 {
@@ -61,7 +66,7 @@ func Match(path string, skip int) (Entry, bool) {
 		}
 		if name := plainName(path[start:end]); name != "" {
 			at := place{path: path, name: name, rest: path[min(end+1, len(path)):], top: start == 1, known: start < skip}
-			if c := x.at(&at, found); c != nil {
+			if c := x.at(&at, stars, found); c != nil {
 				if found = c; c.Class == Secret {
 					break
 				}
@@ -93,12 +98,22 @@ type place struct {
 	known            bool // it belongs to the workspace or home directory
 }
 
+// starsIn returns the stars that may match somewhere in a path: usually none.
+func (x *index) starsIn(path string) (stars []*compiled) {
+	for _, c := range x.stars {
+		if strings.Contains(path, c.part) {
+			stars = append(stars, c)
+		}
+	}
+	return stars
+}
+
 // at returns the gravest entry that begins at an element; found if none is graver.
-func (x *index) at(p *place, found *compiled) *compiled {
+func (x *index) at(p *place, stars []*compiled, found *compiled) *compiled {
 	found = pick(x.exact[p.name], p, found)
 	found = pick(x.ext[p.name[strings.LastIndexByte(p.name, '.')+1:]], p, found)
 	found = pick(x.first[p.name[0]], p, found)
-	return pick(x.stars, p, found)
+	return pick(stars, p, found)
 }
 
 func pick(from []*compiled, p *place, found *compiled) *compiled {

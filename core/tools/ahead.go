@@ -1,11 +1,9 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
-	"strings"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/gitignore"
@@ -15,7 +13,6 @@ import (
 // environment with batches. Elsewhere it is empty.
 type treeAhead struct {
 	batch core.Batch
-	root  string // the resolved base, without a slash at the end
 	dirs  map[string]core.BatchResult
 	rules map[string][]gitignore.Rule // by the path for the environment
 }
@@ -26,15 +23,14 @@ func (w *walker) openBatch(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	base, err := w.env.Resolve(ctx, w.at(""))
-	if err != nil {
+	if err := w.resolve(ctx); err != nil {
 		return err
 	}
 	batch, err := batcher.Batch(ctx)
 	if batch == nil || err != nil {
 		return err
 	}
-	w.ahead = treeAhead{batch: batch, root: strings.TrimSuffix(base.Path, "/"), dirs: map[string]core.BatchResult{}, rules: map[string][]gitignore.Rule{}}
+	w.ahead = treeAhead{batch: batch, dirs: map[string]core.BatchResult{}, rules: map[string][]gitignore.Rule{}}
 	return nil
 }
 
@@ -58,14 +54,13 @@ func (w *walker) readTree(ctx context.Context, entries []fs.DirEntry, levels []g
 		return nil
 	}
 	for level := []treeDir{{"", entries, levels}}; len(level) > 0; {
-		var names, files []string
+		var files []string
 		for _, d := range level {
 			for _, name := range ignoreFiles(d.entries) {
-				names = append(names, w.at(d.rel+name))
-				files = append(files, w.ahead.root+"/"+d.rel+name)
+				files = append(files, w.at(d.rel+name))
 			}
 		}
-		if err := w.readRules(names, files); err != nil {
+		if err := w.readRules(files); err != nil {
 			return err
 		}
 		var below []treeDir
@@ -75,7 +70,7 @@ func (w *walker) readTree(ctx context.Context, entries []fs.DirEntry, levels []g
 			for _, e := range d.entries {
 				if rel := d.rel + e.Name(); !skips(levels, rel, e) && w.enters(rel, e) {
 					below = append(below, treeDir{rel: rel + "/", levels: levels})
-					paths = append(paths, w.ahead.root+"/"+rel)
+					paths = append(paths, w.at(rel))
 				}
 			}
 		}
@@ -92,18 +87,18 @@ func (w *walker) readTree(ctx context.Context, entries []fs.DirEntry, levels []g
 	return nil
 }
 
-// readRules reads files with rules, known by names. Files that a batch refuses,
-// such as links, are left to the walk.
-func (w *walker) readRules(names, paths []string) error {
+// readRules reads files with rules. Files that a batch refuses, such as links, are
+// left to the walk.
+func (w *walker) readRules(paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
 	return w.ahead.batch.ReadFiles(paths, maxIgnoreFile+1, func(i int, data []byte, err error) {
 		switch {
 		case err == nil && len(data) <= maxIgnoreFile:
-			w.ahead.rules[names[i]] = gitignore.Parse(string(data))
+			w.ahead.rules[paths[i]] = gitignore.Parse(string(data))
 		case err == nil, errors.Is(err, fs.ErrNotExist):
-			w.ahead.rules[names[i]] = nil
+			w.ahead.rules[paths[i]] = nil
 		}
 	})
 }
@@ -115,7 +110,7 @@ func (w *walker) readDir(ctx context.Context, rel string) ([]fs.DirEntry, error)
 		return result.Entries, result.Err
 	}
 	if rel == "" && w.ahead.batch != nil {
-		results, err := w.ahead.batch.ReadDirs([]string{cmp.Or(w.ahead.root, "/")})
+		results, err := w.ahead.batch.ReadDirs([]string{w.at("")})
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +128,7 @@ const (
 // readBatches does the jobs of a search by a batch: few at first, as the search
 // may end soon.
 func (s *search) readBatches() {
-	reader := &fileSearcher{query: s.query, lines: s.query.matcher.scanner(), most: maxGrepFile}
+	reader := &fileSearcher{query: s.query, lines: s.query.scanner(), most: maxGrepFile}
 	for most := 64; ; most = min(2*most, maxBatchFiles) {
 		var small, large []*searchJob
 		for bytes := int64(0); len(small)+len(large) < most && bytes < maxBatchBytes; {
@@ -161,7 +156,7 @@ func (s *search) readBatch(reader *fileSearcher, jobs []*searchJob, limit int) {
 	}
 	paths := make([]string, len(jobs))
 	for i, job := range jobs {
-		paths[i] = s.walker.ahead.root + "/" + job.rel
+		paths[i] = s.walker.at(job.rel)
 	}
 	pending := map[*searchJob]bool{}
 	for _, job := range jobs {

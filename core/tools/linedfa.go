@@ -3,13 +3,14 @@ package tools
 import (
 	"regexp/syntax"
 	"slices"
+	"unicode"
 	"unicode/utf8"
 )
 
 // lineDFA finds the lines that an expression matches. It builds a deterministic
-// automaton lazily, so that a byte costs one table look-up, where package regexp
-// steps through a set of states. It handles only ASCII and reports any other
-// byte. It is not safe for concurrent use.
+// automaton lazily, so that a character costs a table look-up, where package regexp
+// steps through a set of states. As there, an invalid byte is the character U+FFFD.
+// It is not safe for concurrent use.
 //
 // The method is that of R. Cox, Regular Expression Matching in the Wild, 2010.
 type lineDFA struct {
@@ -19,23 +20,32 @@ type lineDFA struct {
 	matched *dfaNode
 	full    bool // there are too many nodes
 
+	// What of the place the expression depends on. Nodes that differ only in
+	// something else are the same one, in which the automaton then stays.
+	begins, words bool
+	// bounds divides the characters beyond ASCII into classes that no instruction
+	// tells apart: each begins with one of these, the first with U+0080.
+	bounds []rune
+
 	// Scratch space of step.
 	stack  []uint32
 	seen   []bool // by instruction
 	closed []uint32
 }
 
-// dfaNode is the state between two bytes: the instructions the automaton may be
-// at, before it follows those that consume no byte.
+// dfaNode is the state between two characters: the instructions the automaton may
+// be at, before it follows those that consume none.
 type dfaNode struct {
-	next  [utf8.RuneSelf]*dfaNode
+	next  [256]*dfaNode // by byte; see stay for those that are not ASCII
+	wide  []*dfaNode    // by class
+	tried [utf8.RuneSelf]bool
 	at    []uint32
 	begin bool // start of a line
-	word  bool // the previous byte is a word character
+	word  bool // the previous character is a word character
 }
 
 // maxDFANodes limits memory to about 4 MiB.
-const maxDFANodes = 4000
+const maxDFANodes = 2000
 
 // newLineDFA returns the automaton of an expression prepared by keepInLine, or
 // nil if it cannot be compiled.
@@ -45,29 +55,73 @@ func newLineDFA(tree *syntax.Regexp) *lineDFA {
 		return nil
 	}
 	d := &lineDFA{prog: prog, nodes: map[string]*dfaNode{}, matched: &dfaNode{}, seen: make([]bool, len(prog.Inst))}
-	d.begin = &dfaNode{at: []uint32{uint32(prog.Start)}, begin: true}
+	for i := range prog.Inst {
+		switch inst := &prog.Inst[i]; inst.Op {
+		case syntax.InstEmptyWidth:
+			need := syntax.EmptyOp(inst.Arg)
+			d.begins = d.begins || need&(syntax.EmptyBeginLine|syntax.EmptyBeginText) != 0
+			d.words = d.words || need&(syntax.EmptyWordBoundary|syntax.EmptyNoWordBoundary) != 0
+		case syntax.InstRune, syntax.InstRune1:
+			d.divide(inst.Rune)
+		}
+	}
+	slices.Sort(d.bounds)
+	d.bounds = slices.Compact(d.bounds)
+	d.begin = d.node([]uint32{uint32(prog.Start)}, d.begins, false)
 	return d
 }
+
+// divide puts bounds around the ranges of an instruction, and around all that a
+// single character may be folded to.
+func (d *lineDFA) divide(ranges []rune) {
+	bound := func(lo, hi rune) {
+		for _, r := range []rune{lo, hi + 1} {
+			if r > utf8.RuneSelf {
+				d.bounds = append(d.bounds, r)
+			}
+		}
+	}
+	if len(ranges) == 1 {
+		bound(ranges[0], ranges[0])
+		for r := unicode.SimpleFold(ranges[0]); r != ranges[0]; r = unicode.SimpleFold(r) {
+			bound(r, r)
+		}
+	}
+	for i := 0; i+1 < len(ranges); i += 2 {
+		bound(ranges[i], ranges[i+1])
+	}
+}
+
+// stride is for how many characters find goes from node to node before it looks
+// whether it is still at the same one. To look more often would be a guess that is
+// wrong too often where the nodes change.
+const stride = 16
 
 // find returns a position in the first matching line that starts at pos or
 // later, or -1. If it is not sure, the line must be matched in another way.
 func (d *lineDFA) find(text []byte, pos int) (at int, sure bool) {
 	node := d.begin
-	for i := pos; i < len(text); i++ {
-		c := text[i]
-		if c >= utf8.RuneSelf {
-			return i, false
-		}
-		next := node.next[c]
-		if next == nil {
-			if next = d.step(node, c); next == nil {
-				return i, false
+	before := node // some characters ago
+	for i := pos; i < len(text); {
+		if node == before { // while it stays, the processor need not wait for the next node
+			for i < len(text) && node.next[text[i]] == node {
+				i++
 			}
 		}
-		if next == d.matched {
-			return i, true
+		before = node
+		for end := min(i+stride, len(text)); i < end; {
+			next, size := node.next[text[i]], 1
+			if next == nil {
+				if next, size = d.advance(node, text[i:]); next == nil {
+					return i, false
+				}
+			}
+			if next == d.matched {
+				return i, true
+			}
+			node = next
+			i += size
 		}
-		node = next
 	}
 	if pos < len(text) && text[len(text)-1] != '\n' {
 		if end := d.step(node, '\n'); end == nil || end == d.matched {
@@ -77,29 +131,96 @@ func (d *lineDFA) find(text []byte, pos int) (at int, sure bool) {
 	return -1, true
 }
 
-// step returns the node after a byte, or nil if there are too many nodes. A
-// line feed is the end of the line.
-func (d *lineDFA) step(from *dfaNode, c byte) *dfaNode {
-	to := from.next[c]
-	if to != nil || d.full {
-		return to
+// advance returns the node after the first character of a text, and its size; nil if
+// there are too many nodes.
+func (d *lineDFA) advance(node *dfaNode, text []byte) (next *dfaNode, size int) {
+	c, size := rune(text[0]), 1
+	if c >= utf8.RuneSelf {
+		c, size = utf8.DecodeRune(text)
 	}
-	word := syntax.IsWordChar(rune(c))
-	switch matched := d.close(from, c, word); {
-	case matched:
-		to = d.matched
-	case c == '\n':
-		to = d.begin
-	default:
-		to = d.node(d.after(c), word)
+	next = d.step(node, c)
+	if next == node && c >= utf8.RuneSelf {
+		d.stay(node, text[0])
 	}
-	from.next[c] = to
-	return to
+	return next, size
 }
 
-// close follows the instructions that consume no byte, before the byte c, and
+// step returns the node after a character, or nil if there are too many nodes. A
+// line feed is the end of the line.
+func (d *lineDFA) step(from *dfaNode, c rune) *dfaNode {
+	var slot **dfaNode
+	if c < utf8.RuneSelf {
+		slot = &from.next[c]
+	} else {
+		if from.wide == nil {
+			from.wide = make([]*dfaNode, len(d.bounds)+1)
+		}
+		slot = &from.wide[d.class(c)]
+	}
+	if *slot != nil || d.full {
+		return *slot
+	}
+	word := syntax.IsWordChar(c)
+	switch matched := d.close(from, c, word); {
+	case matched:
+		*slot = d.matched
+	case c == '\n':
+		*slot = d.begin
+	default:
+		*slot = d.node(d.after(c), false, d.words && word)
+	}
+	return *slot
+}
+
+// class returns the class of a character beyond ASCII: how many bounds it is not
+// below.
+func (d *lineDFA) class(c rune) int {
+	n, _ := slices.BinarySearch(d.bounds, c+1)
+	return n
+}
+
+// maxStayClasses limits what stay tries.
+const maxStayClasses = 8
+
+// stay lets the automaton pass characters that begin with a byte byte by byte, if
+// it stays at the node with all of them, and with an invalid byte: then it need not
+// know where they end.
+func (d *lineDFA) stay(node *dfaNode, lead byte) {
+	if node.tried[lead-utf8.RuneSelf] {
+		return
+	}
+	node.tried[lead-utf8.RuneSelf] = true
+	lo, hi := utf8.RuneError, utf8.RuneError
+	switch {
+	case lead >= 0xF0 && lead <= 0xF4:
+		lo, hi = rune(lead&0x07)<<18, rune(lead&0x07)<<18|0x3FFFF
+	case lead >= 0xE0 && lead < 0xF0:
+		lo, hi = rune(lead&0x0F)<<12, rune(lead&0x0F)<<12|0xFFF
+	case lead >= 0xC2 && lead < 0xE0:
+		lo, hi = rune(lead&0x1F)<<6, rune(lead&0x1F)<<6|0x3F
+	}
+	first, last := d.class(max(lo, utf8.RuneSelf)), d.class(hi)
+	if last-first >= maxStayClasses || d.step(node, utf8.RuneError) != node {
+		return
+	}
+	for class := first; class <= last; class++ {
+		c := rune(utf8.RuneSelf)
+		if class > 0 {
+			c = d.bounds[class-1]
+		}
+		if d.step(node, c) != node {
+			return
+		}
+	}
+	node.next[lead] = node
+	for b := 0x80; b < 0xC0; b++ { // what follows the first byte
+		node.next[b] = node
+	}
+}
+
+// close follows the instructions that consume nothing, before the character c, and
 // reports whether there is a match. It leaves those that do in closed.
-func (d *lineDFA) close(from *dfaNode, c byte, word bool) (matched bool) {
+func (d *lineDFA) close(from *dfaNode, c rune, word bool) (matched bool) {
 	var holds syntax.EmptyOp
 	if from.begin {
 		holds |= syntax.EmptyBeginLine
@@ -141,9 +262,9 @@ func (d *lineDFA) close(from *dfaNode, c byte, word bool) (matched bool) {
 	return false
 }
 
-// after returns where the instructions in closed lead on byte c, sorted. A match
-// may start anywhere, so the start of the program is included.
-func (d *lineDFA) after(c byte) []uint32 {
+// after returns where the instructions in closed lead on the character c, sorted. A
+// match may start anywhere, so the start of the program is included.
+func (d *lineDFA) after(c rune) []uint32 {
 	at := append(d.stack[:0], uint32(d.prog.Start))
 	for _, pc := range d.closed {
 		inst := &d.prog.Inst[pc]
@@ -151,7 +272,7 @@ func (d *lineDFA) after(c byte) []uint32 {
 		case syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
 			at = append(at, inst.Out)
 		default:
-			if inst.MatchRune(rune(c)) {
+			if inst.MatchRune(c) {
 				at = append(at, inst.Out)
 			}
 		}
@@ -161,13 +282,16 @@ func (d *lineDFA) after(c byte) []uint32 {
 	return slices.Compact(at)
 }
 
-// node returns the unique node for a state.
-func (d *lineDFA) node(at []uint32, word bool) *dfaNode {
+// node returns the unique node for a state, or nil if there are too many.
+func (d *lineDFA) node(at []uint32, begin, word bool) *dfaNode {
 	key := make([]byte, 0, 4*len(at)+1)
 	for _, pc := range at {
 		key = append(key, byte(pc), byte(pc>>8), byte(pc>>16), byte(pc>>24))
 	}
-	if word {
+	switch {
+	case begin:
+		key = append(key, 'b')
+	case word:
 		key = append(key, 'w')
 	}
 	n := d.nodes[string(key)]
@@ -176,7 +300,7 @@ func (d *lineDFA) node(at []uint32, word bool) *dfaNode {
 			d.full = true
 			return nil
 		}
-		n = &dfaNode{at: slices.Clone(at), word: word}
+		n = &dfaNode{at: slices.Clone(at), begin: begin, word: word}
 		d.nodes[string(key)] = n
 	}
 	return n

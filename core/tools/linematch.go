@@ -97,16 +97,18 @@ type lineMatch struct {
 type lineScanner struct {
 	*lineMatcher
 	dfa *lineDFA // nil if there is none
+	// anywhere says that nobody asks where in a line a match is.
+	anywhere bool
 }
 
-func (m *lineMatcher) scanner() *lineScanner { return &lineScanner{m, newLineDFA(m.tree)} }
+func (m *lineMatcher) scanner() *lineScanner { return &lineScanner{m, newLineDFA(m.tree), false} }
 
 // all yields the matching lines in order.
 func (s *lineScanner) all(text []byte) iter.Seq[lineMatch] {
 	return func(yield func(lineMatch) bool) {
 		next := s.first(text)
 		for pos := 0; pos < len(text); {
-			at := next(pos)
+			at, sure := next(pos)
 			// There is no line after the last line feed.
 			if at < 0 || at == len(text) && text[len(text)-1] == '\n' {
 				return
@@ -115,7 +117,7 @@ func (s *lineScanner) all(text []byte) iter.Seq[lineMatch] {
 			if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
 				found.end = at + i
 			}
-			if s.confirm(text, &found) && !yield(found) {
+			if s.confirm(text, &found, sure) && !yield(found) {
 				return
 			}
 			pos = found.end + 1
@@ -123,41 +125,51 @@ func (s *lineScanner) all(text []byte) iter.Seq[lineMatch] {
 	}
 }
 
-// minLiteral is the length in bytes from which it is faster to find literals
-// first: shorter ones occur in too many lines.
-const minLiteral = 2
+// From these lengths in bytes on it is faster to find literals first: shorter ones
+// occur in too many lines, above all in any case.
+const (
+	minLiteral       = 2
+	minFoldedLiteral = 3
+)
 
 // first returns a function that returns the first position from pos, the start
-// of a line, where a match may be, or -1. Positions must be asked for in
-// ascending order.
-func (s *lineScanner) first(text []byte) func(pos int) int {
+// of a line, where a match may be, or -1, and whether its line is sure to match.
+// Positions must be asked for in ascending order.
+func (s *lineScanner) first(text []byte) func(pos int) (at int, sure bool) {
 	automaton := s.dfa != nil && !s.dfa.full
-	if n := s.literals.shortest(); n >= minLiteral || n > 0 && !automaton {
-		return s.literals.finder(text)
+	least := minLiteral
+	if s.literals.fold {
+		least = minFoldedLiteral
 	}
-	return func(pos int) int {
+	if n := s.literals.shortest(); n >= least || n > 0 && !automaton {
+		next := s.literals.finder(text)
+		return func(pos int) (int, bool) { return next(pos), false }
+	}
+	return func(pos int) (int, bool) {
 		if automaton {
-			at, _ := s.dfa.find(text, pos)
-			return at
+			return s.dfa.find(text, pos)
 		}
 		if loc := s.re.FindIndex(text[pos:]); loc != nil {
-			return pos + loc[0]
+			return pos + loc[0], false
 		}
-		return -1
+		return -1, false
 	}
 }
 
-// confirm reports whether a candidate line matches, and sets the position.
-func (s *lineScanner) confirm(text []byte, found *lineMatch) bool {
+// confirm reports whether a candidate line matches, and sets the position. Sure
+// says that it does.
+func (s *lineScanner) confirm(text []byte, found *lineMatch, sure bool) bool {
 	line := text[found.start:found.end]
-	if s.dfa != nil && len(line) > 0 {
-		switch at, sure := s.dfa.find(line, 0); {
-		case at < 0:
+	if !sure && s.dfa != nil && len(line) > 0 {
+		at, certain := s.dfa.find(line, 0)
+		if at < 0 {
 			return false
-		case sure && len(line) <= grepLineChars:
-			found.at = found.start // package regexp would take much longer to say where
-			return true
 		}
+		sure = certain
+	}
+	if sure && (len(line) <= grepLineChars || s.anywhere) {
+		found.at = found.start // package regexp would take much longer to say where
+		return true
 	}
 	loc := s.re.FindIndex(line)
 	if loc == nil {

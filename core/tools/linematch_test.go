@@ -61,6 +61,13 @@ func FuzzLineMatcher(f *testing.F) {
 		f.Add(pattern, text+"\n", true)
 	}
 	f.Add("a", "\xff\na\xff", false)
+	const wide = "Привет, мир\n読み込み\xe8\xaa\nσς Σ ß ſ \U0001F600\xf0\x9f\x98\n\xc0\x80é\n"
+	for _, pattern := range []string{
+		`\p{Greek}+`, `^\P{L}`, `[а-я]+$`, `(?i)ΣΣ`, `(?i)[а-я]+ М`, `a.*b|.{5}`, `^.{3}$`, `[^ -~]{4}`, `\x{FFFD}.`, `(a|b)*é`, `м.р\b`, `\w+\s+\w+`, `\B.`,
+	} {
+		f.Add(pattern, wide, false)
+		f.Add(pattern, wide+"a b", true)
+	}
 	f.Fuzz(func(t *testing.T, pattern, text string, caseInsensitive bool) {
 		if len(pattern) > 100 || len(text) > 1_000 {
 			return

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/internal/charset"
@@ -113,7 +112,7 @@ func (s *search) produce() {
 }
 
 func (s *search) read() {
-	reader := &fileSearcher{query: s.query, lines: s.query.matcher.scanner(), most: maxGrepFile}
+	reader := &fileSearcher{query: s.query, lines: s.query.scanner(), most: maxGrepFile}
 	for job := range s.work {
 		file, err := reader.search(s.ctx, s.env.Files(), s.walker.at(job.rel))
 		file.rel = job.rel
@@ -157,7 +156,7 @@ func (t *grepTally) count(err error) {
 }
 
 func searchNamedFile(ctx context.Context, env core.Environment, q *grepQuery, yield func(grepFile) bool) (grepTally, error) {
-	reader := &fileSearcher{query: q, lines: q.matcher.scanner(), most: maxGrepNamedFile}
+	reader := &fileSearcher{query: q, lines: q.scanner(), most: maxGrepNamedFile}
 	file, err := reader.search(ctx, env.Files(), q.base)
 	if err != nil {
 		return grepTally{}, err
@@ -176,6 +175,13 @@ type fileSearcher struct {
 	lines *lineScanner
 	most  int // maximum size of a file
 	buf   []byte
+}
+
+// scanner returns what finds the lines of the query.
+func (q *grepQuery) scanner() *lineScanner {
+	lines := q.matcher.scanner()
+	lines.anywhere = q.mode != modeContent
+	return lines
 }
 
 func (s *fileSearcher) search(ctx context.Context, files core.FS, name string) (grepFile, error) {
@@ -205,7 +211,7 @@ func (s *fileSearcher) searchText(ctx context.Context, text []byte, cut bool) (g
 // findIn searches the whole content of a file, in whatever encoding it is.
 func (s *fileSearcher) findIn(ctx context.Context, text []byte) (grepFile, error) {
 	var encoding charset.Encoding
-	if !utf8.Valid(text) || bytes.IndexByte(text[:min(len(text), sniffLen)], 0) >= 0 {
+	if !validUTF8(text) || bytes.IndexByte(text[:min(len(text), sniffLen)], 0) >= 0 {
 		var ok bool
 		if encoding, ok = charset.Detect(text); !ok {
 			return grepFile{}, errBinary
@@ -228,13 +234,18 @@ func (s *fileSearcher) load(ctx context.Context, files core.FS, name string) ([]
 		return nil, err
 	}
 	defer f.Close()
-	if s.buf == nil {
-		s.buf = make([]byte, 32<<10)
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	size := int(min(info.Size(), int64(s.most)+1))
+	if size > len(s.buf) || s.buf == nil {
+		s.buf = make([]byte, max(size, 64<<10))
 	}
 	for n, sniffed := 0, false; ; {
 		m, err := f.Read(s.buf[n:])
 		n += m
-		end := errors.Is(err, io.EOF)
+		end := errors.Is(err, io.EOF) || n > 0 && n == size // size is 0 in /proc
 		if !sniffed && (end || n >= sniffLen) {
 			sniffed = true
 			head := s.buf[:min(n, sniffLen)]
@@ -245,7 +256,7 @@ func (s *fileSearcher) load(ctx context.Context, files core.FS, name string) ([]
 			}
 		}
 		switch {
-		case n > s.most:
+		case n > s.most, sniffed && size > s.most:
 			return nil, core.ErrTooLarge
 		case end:
 			return s.buf[:n], nil

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -19,6 +20,7 @@ const maxIgnoreFile = 1 << 20
 type walker struct {
 	env  core.Environment
 	base string // as the model wrote it; empty = the working directory
+	root string // the resolved base, without a slash at the end, once it is known
 	// all visits what git ignores too, but does not enter it.
 	all bool
 	// enter, if set, decides whether to enter a directory.
@@ -44,6 +46,11 @@ var errStopWalk = errors.New("stop walking")
 // walk visits everything below the base, each directory before its entries. It
 // fails if the base cannot be read, and with the error of visit or ctx.
 func (w *walker) walk(ctx context.Context, visit func(walkEntry) error) error {
+	if w.ahead.batch == nil {
+		if err := w.resolve(ctx); err != nil {
+			return err
+		}
+	}
 	entries, err := w.readDir(ctx, "")
 	if err != nil {
 		return err
@@ -62,13 +69,19 @@ func (w *walker) walk(ctx context.Context, visit func(walkEntry) error) error {
 	return err
 }
 
-// at returns the path of rel for the environment. It never starts with the name
-// of an entry, which might look like a handle or "~".
+// resolve finds out where the base is, so that no path below it must be resolved.
+func (w *walker) resolve(ctx context.Context) error {
+	base, err := w.env.Resolve(ctx, orHere(w.base))
+	w.root = strings.TrimSuffix(base.Path, "/")
+	return err
+}
+
+// at returns the path of rel for the environment.
 func (w *walker) at(rel string) string {
-	if w.base == "" || w.base == "." {
-		return "./" + rel
+	if rel == "" {
+		return cmp.Or(w.root, "/")
 	}
-	return joinPath(w.base, rel)
+	return w.root + "/" + rel
 }
 
 func (w *walker) visitDir(ctx context.Context, dir string, entries []fs.DirEntry, depth int, levels []gitignore.Level, visit func(walkEntry) error) error {
@@ -140,14 +153,6 @@ func ignoreFiles(entries []fs.DirEntry) (names []string) {
 // outerLevels returns the user's own rules, and those of the directories above
 // the base that are in the workspace and may be read.
 func (w *walker) outerLevels(ctx context.Context) ([]gitignore.Level, error) {
-	base := w.ahead.root
-	if w.ahead.batch == nil {
-		to, err := w.env.Resolve(ctx, w.at(""))
-		if err != nil {
-			return nil, nil
-		}
-		base = to.Path
-	}
 	windows := w.env.Info().OS == "windows"
 	slashed := func(p string) string {
 		if windows {
@@ -158,7 +163,7 @@ func (w *walker) outerLevels(ctx context.Context) ([]gitignore.Level, error) {
 	info := w.env.Info()
 	global := gitignore.Parse(info.Ignore)
 	for _, root := range info.Roots {
-		below, ok := strings.CutPrefix(slashed(base)+"/", slashed(root)+"/")
+		below, ok := strings.CutPrefix(slashed(w.root)+"/", slashed(root)+"/")
 		if !ok {
 			continue
 		}
@@ -186,7 +191,7 @@ func (w *walker) levelsFrom(ctx context.Context, root, below string) ([]gitignor
 		for _, f := range files {
 			paths = append(paths, f.name)
 		}
-		if err := w.readRules(paths, paths); err != nil {
+		if err := w.readRules(paths); err != nil {
 			return nil, err
 		}
 	}
