@@ -158,6 +158,12 @@ func (l *lineScreen) dialogKey(msg tea.KeyPressMsg) tea.Cmd {
 	case name == "ctrl+c":
 		l.interrupt()
 		return nil
+	case name == "pgup":
+		l.reviewTop -= 10
+		return nil
+	case name == "pgdown":
+		l.reviewTop += 10
+		return nil
 	case l.dialog.typing():
 		l.typedKey(msg)
 		return nil
@@ -167,10 +173,6 @@ func (l *lineScreen) dialogKey(msg tea.KeyPressMsg) tea.Cmd {
 		a := l.dialog.dismissal()
 		l.answer(&a)
 		return nil
-	case name == "pgup":
-		l.reviewTop -= 10
-	case name == "pgdown":
-		l.reviewTop += 10
 	case name == "up", name == "shift+tab":
 		l.selected = max(0, l.selected-1)
 	case name == "down", name == "tab":
