@@ -241,7 +241,7 @@ func TestInteractiveRewind(t *testing.T) {
 	s.answer("", escape)
 	s.answer("Esc again goes back", escape)
 	s.answer("Rewind to before which input?", "")
-	s.answer("Write two · 2 files +2 -1", "1")
+	s.answer("2 files +2 -1 · just now", "\r")
 	s.answer("Changed since: 2 files +2 -1", "")
 	s.answer("conversation and files", "1")
 	s.answer("delete b.txt", " again\r") // the input is back in the box
@@ -255,7 +255,7 @@ func TestInteractiveRewind(t *testing.T) {
 
 	s.answer("", "/rewind 1 files\r")
 	s.answer(`no input "1"`, "/rewind\r")
-	s.answer("Write two again · just now", "2")
+	s.answer("1 file +1 -0 · just now", "one\r")
 	s.answer(`Rewind to before "Write one"?`, "3")
 	s.answer("delete a.txt", "/redo\r")
 	s.answer("create a.txt", "go on\r")
