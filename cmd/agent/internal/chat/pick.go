@@ -163,7 +163,7 @@ func sessionPage(ctx context.Context, dir string, s store.Summary) string {
 		}
 		switch b := e.Body.(type) {
 		case event.User:
-			last, answer = b.Content.Text(), ""
+			last, answer = tui.Entered(b.Content), ""
 			inputs++
 		case event.Message:
 			answer = b.Content.Text()

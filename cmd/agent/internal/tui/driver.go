@@ -408,7 +408,7 @@ func (d *driver) past(m pastMsg) {
 		switch b := e.Body.(type) {
 		case event.User:
 			count()
-			past.user(userText(b.Content))
+			past.user(Entered(b.Content))
 		case event.ToolResult:
 			if p, ok := b.Plan(); ok {
 				plan = p
