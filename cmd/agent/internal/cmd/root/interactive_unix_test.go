@@ -410,7 +410,12 @@ func TestInteractiveModel(t *testing.T) {
 	s.answer("unknown provider \"nope\"", "go on\r")
 	s.answer("Second.", "/model openai/oth\t")
 	s.answer("/model openai/other", "\r")
-	s.answer("openai/other · default", "and now\r")
+	s.answer("openai/other · default", "/model\r")
+	s.answer("Which model?", "anthropic")
+	s.answer("no key", "\x03") // leaves the list
+	s.answer("", "/model openai/othr\r")
+	s.answer("openai does not list this model; did you mean other?", "/model openai/other\r")
+	s.answer("openai/other, profile", "and now\r")
 	s.answer("retrying in", "")
 	s.answer("From the other.", "/quit\r")
 	s.exits(0)
