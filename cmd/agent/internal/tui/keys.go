@@ -111,7 +111,7 @@ func (l *lineScreen) editKey(msg tea.KeyPressMsg) {
 			l.scene.note(dim, "The agent is working. Press Ctrl-C to stop it.")
 			return
 		}
-		l.leave(Next{Kind: NextQuit}, nil)
+		l.change(Next{Kind: NextQuit})
 	case name == "esc":
 		if listed == nil && l.work.busy && l.work.stopped == 0 {
 			l.halt("interrupted by Esc")
