@@ -165,6 +165,9 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	defer c.line.close()
 	after, err := tui.Run(ctx, c.options(asker, next.Prompt))
 	c.root.Ending(map[tui.NextKind]string{tui.NextNew: "clear", tui.NextResume: "resume", tui.NextQuit: "prompt_input_exit"}[after.Kind])
+	if err == nil && after.Kind == tui.NextQuit && !c.opts.Ephemeral && len(c.session.Inputs()) > 0 {
+		fmt.Fprintf(c.Terminal, "agent resume %s continues this session.\n", c.session.ID())
+	}
 	return after, err
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/store"
 )
 
 // TestInteractiveSession takes the command as a person has it: a prompt, a
@@ -34,6 +35,10 @@ func TestInteractiveSession(t *testing.T) {
 	s.answer("Second answer.", "/cost\r")
 	s.answer("3 model calls", "/quit\r")
 	s.exits(0)
+	ids, err := store.List(filepath.Join(w.home, ".agent", "sessions"))
+	if want := "agent resume "; err != nil || len(ids) != 1 || !strings.Contains(s.text(), want+ids[0].ID) {
+		t.Errorf("%q with the session's ID is not said at the end: %v\n%s", want, err, s.text())
+	}
 	if !reflect.DeepEqual(s.was, s.state()) {
 		t.Error("the terminal is not as it was")
 	}
