@@ -69,7 +69,7 @@ func firstMinute(ctx context.Context, o *run.Options, configure Configure) error
 func (f *first) guide(ctx context.Context, set *setup.Setup, steps func(ctx context.Context) error) error {
 	f.asker = tui.NewAsker()
 	err := tui.Guide(ctx, tui.Options{
-		In: f.In, Out: f.Terminal, Asker: f.asker, Env: f.Env, Theme: set.Settings.Terminal.Theme,
+		In: f.In, Out: f.Terminal, LineByLine: set.Settings.Terminal.ScreenReader, Asker: f.asker, Env: f.Env, Theme: set.Settings.Terminal.Theme,
 		Notify: tui.Notify(set.Settings.Terminal.Notify), Title: "agent", Dir: set.Dir,
 	}, func(ctx context.Context, say func(string)) error {
 		f.tell = say

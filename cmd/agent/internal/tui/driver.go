@@ -314,12 +314,20 @@ const longTask = 10 * time.Second
 func (d *driver) shellDone(m shellDoneMsg) {
 	d.endJob(m.job)
 	d.scene.endOutput()
-	if m.err != nil {
+	if m.err = unlessStopped(m.err); m.err != nil {
 		d.scene.fail("%v", m.err)
 	}
 	text := shellSteering(m)
 	d.scene.queue.ready(d.scene.queue.add(""), core.TextInput(text))
 	d.scene.note(dim, "The model sees this with your next message.")
+}
+
+// unlessStopped says of an error that the user stopped what failed, if so.
+func unlessStopped(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return errors.New("stopped")
+	}
+	return err
 }
 
 func (d *driver) commandDone(m commandMsg) {
@@ -328,7 +336,7 @@ func (d *driver) commandDone(m commandMsg) {
 	if m.result.view != "" {
 		d.view(m.result.view)
 	}
-	if m.err != nil {
+	if m.err = unlessStopped(m.err); m.err != nil {
 		d.scene.fail("/%s: %v", m.name, m.err)
 	}
 	if m.result.Draft != "" {

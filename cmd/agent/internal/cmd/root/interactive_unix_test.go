@@ -68,6 +68,25 @@ func TestInteractiveSession(t *testing.T) {
 	}
 }
 
+// TestInteractiveScreenReader: with the setting, a capable terminal gets lines that are
+// never redrawn.
+func TestInteractiveScreenReader(t *testing.T) {
+	w := newWorld(t, `[{calls: [{name: write_file, args: {file_path: a.txt, content: "new"}}]}, {text: ["Some **bold** text."]}]`)
+	s := w.onTerminal("--set", "terminal.screenReader=true", "Please begin")
+	s.answer("1 +new", "")
+	s.answer("y: yes, once", "")
+	s.answer("(an empty line: no):", "")
+	if now := s.state(); !reflect.DeepEqual(now, s.was) {
+		t.Error("the terminal's own line editing is off")
+	}
+	s.answer("", "y\n")
+	s.answer("Some bold text.", "/quit\n")
+	s.exits(0)
+	if strings.Contains(s.text(), "press a key") {
+		t.Errorf("the terminal shows:\n%s", s.text())
+	}
+}
+
 // TestInteractiveInterrupt: the first Ctrl-C interrupts the running command, the
 // second aborts one that ignores it.
 func TestInteractiveInterrupt(t *testing.T) {
