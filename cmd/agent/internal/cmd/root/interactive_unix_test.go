@@ -439,7 +439,7 @@ func TestInteractiveModel(t *testing.T) {
 	s.answer("no key", "\x03") // leaves the list
 	s.answer("", "/model openai/othr\r")
 	s.answer("openai does not list this model; did you mean other?", "/model openai/other\r")
-	s.answer("openai/other, profile", "and now\r")
+	s.answer("openai/other · default", "and now\r")
 	s.answer("retrying in", "")
 	s.answer("From the other.", "/quit\r")
 	s.exits(0)
