@@ -20,8 +20,9 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// Configure asks the questions of agent providers setup.
-type Configure func(ctx context.Context) error
+// Configure asks the questions of agent providers setup about a provider, also which
+// one if its name is empty.
+type Configure func(ctx context.Context, provider string) error
 
 // tryTime is the time limit of the call that tests a choice: a server may first
 // have to load its model.
@@ -32,7 +33,8 @@ type first struct {
 	*run.Options
 	asker     *tui.Asker
 	servers   []setup.KnownServer
-	configure bool // the user asked for all questions
+	configure bool   // the user asked for all questions
+	other     string // about this provider
 	tell      func(markdown string)
 }
 
@@ -53,7 +55,7 @@ func firstMinute(ctx context.Context, o *run.Options, configure Configure) error
 		return err
 	}
 	if f.configure {
-		if err := configure(ctx); err != nil {
+		if err := configure(ctx, f.other); err != nil {
 			return err
 		}
 	}
@@ -67,7 +69,7 @@ func firstMinute(ctx context.Context, o *run.Options, configure Configure) error
 func (f *first) guide(ctx context.Context, set *setup.Setup, steps func(ctx context.Context) error) error {
 	f.asker = tui.NewAsker()
 	err := tui.Guide(ctx, tui.Options{
-		In: f.In, Out: f.Terminal, Asker: f.asker, Env: f.Env, Theme: set.Settings.Terminal.Theme,
+		In: f.In, Out: f.Terminal, LineByLine: set.Settings.Terminal.ScreenReader, Asker: f.asker, Env: f.Env, Theme: set.Settings.Terminal.Theme,
 		Notify: tui.Notify(set.Settings.Terminal.Notify), Title: "agent", Dir: set.Dir,
 	}, func(ctx context.Context, say func(string)) error {
 		f.tell = say
@@ -108,8 +110,10 @@ func (f *first) chooseProvider(ctx context.Context) error {
 		case err != nil:
 			return err
 		case at == len(offers):
-			f.configure = true
-			return nil
+			if err := f.chooseOther(ctx, draft); err != nil || f.configure {
+				return err
+			}
+			continue
 		case at < 0 || at > len(offers):
 			return nil
 		}
@@ -120,6 +124,24 @@ func (f *first) chooseProvider(ctx context.Context) error {
 		}
 		failed[at] = "failed just now; " + offers[at].Found
 	}
+}
+
+// chooseOther offers all providers.
+func (f *first) chooseOther(ctx context.Context, draft *setup.Draft) error {
+	kinds := draft.ProviderKinds()
+	list := tui.List{Title: "Which provider?"}
+	for _, k := range kinds {
+		list.Items = append(list.Items, tui.Item{Label: k.Name, Detail: k.About})
+	}
+	list.Items = append(list.Items, tui.Item{Label: "Another service", Detail: "give it a name, and enter its address"})
+	at, err := f.asker.Choose(ctx, list)
+	if err != nil || at < 0 {
+		return err
+	}
+	if f.configure = true; at < len(kinds) {
+		f.other = kinds[at].Name
+	}
+	return nil
 }
 
 // use asks for what is missing, tests the provider and saves it. An error was shown.

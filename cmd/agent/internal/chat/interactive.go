@@ -165,6 +165,9 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	defer c.line.close()
 	after, err := tui.Run(ctx, c.options(asker, next.Prompt))
 	c.root.Ending(map[tui.NextKind]string{tui.NextNew: "clear", tui.NextResume: "resume", tui.NextQuit: "prompt_input_exit"}[after.Kind])
+	if err == nil && after.Kind == tui.NextQuit && !c.opts.Ephemeral && len(c.session.Inputs()) > 0 {
+		fmt.Fprintf(c.Terminal, "agent resume %s continues this session.\n", c.session.ID())
+	}
 	return after, err
 }
 
@@ -197,7 +200,7 @@ func (c *chat) planDir(home string) string {
 func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
 	files := &fileList{env: c.agent.Env(), find: c.symbols}
 	o := tui.Options{
-		In: c.In, Out: c.Terminal, Session: c.session, Asker: asker, Queue: c.queue, Prompt: prompt,
+		In: c.In, Out: c.Terminal, LineByLine: c.set.Settings.Terminal.ScreenReader, Session: c.session, Asker: asker, Queue: c.queue, Prompt: prompt,
 		Title: "agent: " + filepath.Base(c.set.Dir), Dir: c.set.Dir, Welcome: c.welcome(),
 		Status: c.status, Refresh: c.line.changed, Commands: c.allCommands, NextMode: c.nextMode, Env: c.Env, Keys: c.keys, Vim: c.set.Settings.Terminal.Keys == "vim", Notify: tui.Notify(c.set.Settings.Terminal.Notify), Theme: c.set.Settings.Terminal.Theme,
 		Expand: func(ctx context.Context, text string) (core.Input, []string, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,29 +22,12 @@ import (
 // chosen.
 func (c *chat) chooseModel(ctx context.Context) (string, error) {
 	now := c.modelName()
-	using, _, _ := strings.Cut(now, "/")
-	names := c.completeModel(ctx, "")
-	list, seen := tui.List{Title: "Which model? Now: " + now}, map[string]bool{}
-	for _, name := range names {
-		if strings.HasSuffix(name, "/") {
-			continue // a provider
-		}
-		full := name
-		if provider, _, ok := strings.Cut(name, "/"); !ok || !c.isProvider(provider) {
-			full = using + "/" + name
-		}
-		if seen[full] {
-			continue
-		}
-		seen[full] = true
-		if full == now {
-			list.At = len(list.Items)
-		}
-		list.Items = append(list.Items, tui.Item{Label: full, Detail: modelDetail(c.factsOf(full))})
-	}
+	list := tui.List{Title: "Which model? Now: " + now, Items: c.modelItems(ctx)}
 	if len(list.Items) == 0 {
+		using, _, _ := strings.Cut(now, "/")
 		return "", fmt.Errorf("no models are known for %s: enter /model NAME", using)
 	}
+	list.At = max(0, slices.IndexFunc(list.Items, func(i tui.Item) bool { return i.Label == now }))
 	list.Preview = func(_ context.Context, at int) string {
 		return modelPage(list.Items[at].Label, c.factsOf(list.Items[at].Label))
 	}
@@ -52,6 +36,34 @@ func (c *chat) chooseModel(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return list.Items[at].Label, nil
+}
+
+// modelItems lists the models to choose from; those whose provider has no key come
+// last.
+func (c *chat) modelItems(ctx context.Context) (items []tui.Item) {
+	using, _, _ := strings.Cut(c.modelName(), "/")
+	var keyless []tui.Item
+	seen := map[string]bool{}
+	for _, name := range c.completeModel(ctx, "") {
+		if strings.HasSuffix(name, "/") {
+			continue // a provider
+		}
+		provider, _, ok := strings.Cut(name, "/")
+		if !ok || !c.isProvider(provider) {
+			provider, name = using, using+"/"+name
+		}
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		detail := modelDetail(c.factsOf(name))
+		if kind, err := c.set.FindProvider(provider); err == nil && c.set.Describe(kind, c.Env).Key.Lacking() {
+			keyless = append(keyless, tui.Item{Label: name, Detail: strings.TrimSuffix("no key · "+detail, " · ")})
+			continue
+		}
+		items = append(items, tui.Item{Label: name, Detail: detail})
+	}
+	return append(items, keyless...)
 }
 
 func (c *chat) isProvider(name string) bool {
@@ -163,7 +175,7 @@ func sessionPage(ctx context.Context, dir string, s store.Summary) string {
 		}
 		switch b := e.Body.(type) {
 		case event.User:
-			last, answer = b.Content.Text(), ""
+			last, answer = tui.Entered(b.Content), ""
 			inputs++
 		case event.Message:
 			answer = b.Content.Text()

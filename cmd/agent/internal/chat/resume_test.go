@@ -57,6 +57,32 @@ func TestPickSession(t *testing.T) {
 	}
 }
 
+// TestSessionPage: what is shown of a session is what the user entered, without the
+// context that was added to it.
+func TestSessionPage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j, err := store.Create(dir, "one", store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, body := range []event.Body{
+		event.SessionStart{Provider: "local", Model: "m"},
+		event.User{Content: model.Parts{model.Text{Text: "fix it"}, model.Text{Text: "<context source=\"undo\" trusted=true>\nThe user took back a.txt.\n</context>"}}},
+		event.Message{Content: model.TextParts("Fixed.")},
+	} {
+		if err := j.Append(t.Context(), event.Event{V: event.Version, Seq: event.Seq(i + 1), Time: time.Now(), Session: "one", Required: true, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := sessionPage(t.Context(), dir, store.Summary{ID: "one"}), "1 input, 0 files changed\n\n**>** fix it\n\nFixed."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestResumeNeedsATerminal(t *testing.T) {
 	o := &resumeOptions{Options: run.NewOptions(&cmdutil.IO{InTTY: true})}
 	if err := o.run(t.Context(), []string{"one"}); cmdutil.ExitCode(err) != cmdutil.ExitUsage || !strings.Contains(err.Error(), "agent exec --resume ID PROMPT") {

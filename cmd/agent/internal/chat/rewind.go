@@ -22,7 +22,6 @@ const (
 	rewindBoth         core.Choice = "conversation and files"
 	rewindConversation core.Choice = "conversation"
 	rewindFiles        core.Choice = "files"
-	rewindEarlier      core.Choice = "earlier inputs"
 )
 
 // cmdRewind goes back to before an input.
@@ -120,49 +119,50 @@ func (c *chat) rewind(ctx context.Context, turn *changes.Turn, choice core.Choic
 	return res, err
 }
 
-// timelinePage is how many inputs are shown at once.
-const timelinePage = 8
-
 // chooseTurn shows the inputs with their changes, the latest first; nil if the user
 // chooses none.
 func (c *chat) chooseTurn(ctx context.Context, turns []changes.Turn) (*changes.Turn, error) {
 	if len(turns) == 0 {
 		return nil, errors.New("there is no input to go back to")
 	}
-	for end := len(turns); ; {
-		q := core.Question{Kind: core.QuestionConfirm, Title: "Rewind to before which input?"}
-		begin := max(0, end-timelinePage)
-		for i := end - 1; i >= begin; i-- {
-			q.Choices = append(q.Choices, core.Choice(timelineEntry(turns[i])))
-		}
-		if begin > 0 {
-			q.Choices = append(q.Choices, rewindEarlier)
-		}
-		a, err := c.asker.Ask(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		switch i := slices.Index(q.Choices, a.Choice); {
-		case i < 0:
-			return nil, nil
-		case a.Choice == rewindEarlier:
-			end = begin
-		default:
-			return &turns[end-1-i], nil
-		}
+	latest := slices.Clone(turns)
+	slices.Reverse(latest)
+	list := tui.List{Title: "Rewind to before which input?"}
+	for _, t := range latest {
+		list.Items = append(list.Items, tui.Item{Label: display.OneLine(t.Input, 100), Detail: turnDetail(t)})
 	}
+	list.Preview = func(_ context.Context, at int) string { return turnPage(latest[at]) }
+	at, err := c.asker.Choose(ctx, list)
+	if err != nil || at < 0 {
+		return nil, err
+	}
+	return &latest[at], nil
 }
 
-// timelineEntry describes an input in one line.
-func timelineEntry(t changes.Turn) string {
-	text := fmt.Sprintf("#%d %s", t.Seq, display.OneLine(t.Input, 50))
-	if s := changed(t.Changes); s != "" {
-		text += " · " + s
-	}
+// turnDetail says what an input changed, when it was, and its number.
+func turnDetail(t changes.Turn) string {
+	text := "just now"
 	if age := time.Since(t.Time).Truncate(time.Minute); age > 0 {
-		return text + " · " + display.Duration(age) + " ago"
+		text = display.Duration(age) + " ago"
 	}
-	return text + " · just now"
+	if s := changed(t.Changes); s != "" {
+		text = s + " · " + text
+	}
+	return fmt.Sprintf("%s · #%d", text, t.Seq)
+}
+
+// turnPage shows an input and the files that it changed.
+func turnPage(t changes.Turn) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "**>** %s\n", display.OneLine(t.Input, 500))
+	for _, c := range t.Changes {
+		for _, f := range c.Files {
+			if !c.Undone() {
+				fmt.Fprintf(&b, "\n- `%s` +%d -%d", f.Path, f.Added, f.Removed)
+			}
+		}
+	}
+	return b.String()
 }
 
 // changed counts the files of changes that were not taken back.

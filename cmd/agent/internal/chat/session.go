@@ -10,6 +10,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
+	"github.com/seed-009c0928/agent/core/jsonpos"
 	"github.com/seed-009c0928/agent/core/model"
 	"github.com/seed-009c0928/agent/core/model/facts"
 	"github.com/seed-009c0928/agent/core/store"
@@ -18,7 +19,8 @@ import (
 
 func (c *chat) cmdModel(ctx context.Context, args string) (string, error) {
 	name := strings.TrimSpace(args)
-	if name == "" && c.asker.Listing() {
+	typed := name != ""
+	if !typed && c.asker.Listing() {
 		if name, _ = c.chooseModel(ctx); name == "" {
 			return "", nil
 		}
@@ -32,7 +34,26 @@ func (c *chat) cmdModel(ctx context.Context, args string) (string, error) {
 	c.mu.Lock()
 	prof := c.opts.Profile
 	c.mu.Unlock()
-	return "Next calls use `" + c.modelName() + "`, profile " + prof.Name + ".", nil
+	text := "Next calls use `" + c.modelName() + "`, profile " + prof.Name + "."
+	if typed {
+		text += c.unlisted(ctx)
+	}
+	return text, nil
+}
+
+// unlisted says that the provider does not list the model, if so: the name may be
+// misspelt, but not every provider lists every name that it accepts.
+func (c *chat) unlisted(ctx context.Context) string {
+	provider, name, _ := strings.Cut(c.modelName(), "/")
+	names, err := c.listModels(ctx, provider)
+	if err != nil || len(names) == 0 || slices.Contains(names, name) {
+		return ""
+	}
+	note := " " + provider + " does not list this model"
+	if near := jsonpos.Nearest(name, names); near != "" {
+		return note + "; did you mean `" + near + "`?"
+	}
+	return note + "."
 }
 
 // listTime limits the request for a provider's models.

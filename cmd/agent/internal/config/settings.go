@@ -324,10 +324,11 @@ type Quota struct {
 
 // terminalSettings configures the interactive session.
 type terminalSettings struct {
-	Keys       string `json:"keys" default:"\"readline\"" enum:"readline,vim" doc:"Keys of the input box: readline, as in a shell, or vim. keys.json binds others; see terminal.md."`
-	Notify     string `json:"notify" default:"\"bell\"" enum:"off,bell,osc9,osc777" doc:"Notification when a task of at least ten seconds ends or a question waits. off also leaves the terminal's title unchanged."`
-	StatusLine string `json:"statusLine" scope:"user" doc:"A command whose first line of output is the status line, instead of the model, branch, context, tokens and cost. It gets JSON on stdin, as Claude Code's does; see terminal.md."`
-	Theme      string `json:"theme" default:"\"auto\"" enum:"auto,dark,light,high-contrast,colorblind,ansi" doc:"Colours of the interactive session. auto, high-contrast and colorblind suit the terminal's background, if it tells; ansi has only its own 16 colours. NO_COLOR=1 turns colours off."`
+	Keys         string `json:"keys" default:"\"readline\"" enum:"readline,vim" doc:"Keys of the input box: readline, as in a shell, or vim. keys.json binds others; see terminal.md."`
+	Notify       string `json:"notify" default:"\"bell\"" enum:"off,bell,osc9,osc777" doc:"Notification when a task of at least ten seconds ends or a question waits. off also leaves the terminal's title unchanged."`
+	ScreenReader bool   `json:"screenReader" default:"false" doc:"The interactive session works line by line, without redrawing anything, for screen readers; as on a terminal that cannot move its cursor, such as TERM=dumb."`
+	StatusLine   string `json:"statusLine" scope:"user" doc:"A command whose first line of output is the status line, instead of the model, branch, context, tokens and cost. It gets JSON on stdin, as Claude Code's does; see terminal.md."`
+	Theme        string `json:"theme" default:"\"auto\"" enum:"auto,dark,light,high-contrast,colorblind,ansi" doc:"Colours of the interactive session. auto, high-contrast and colorblind suit the terminal's background, if it tells; ansi has only its own 16 colours. NO_COLOR=1 turns colours off."`
 }
 
 // telemetrySettings configures what is sent to a collector.

@@ -23,12 +23,15 @@ func Arguments(args, dir string, width int) string {
 			return OneLine(Local(s, dir), width)
 		}
 	}
-	var patch string
+	var patch, plan string
 	switch {
 	case len(m) == 0:
 		return ""
 	case json.Unmarshal(m["patch"], &patch) == nil && patch != "":
 		return OneLine(Local(patchedFiles(patch), dir), width)
+	case json.Unmarshal(m["plan"], &plan) == nil && plan != "":
+		title, _, _ := strings.Cut(strings.TrimSpace(plan), "\n")
+		return OneLine(strings.TrimLeft(title, "# "), width)
 	}
 	return OneLine(Local(pairs(args, len(m)), dir), width)
 }

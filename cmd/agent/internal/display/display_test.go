@@ -75,6 +75,8 @@ func TestArguments(t *testing.T) {
 		{`{"agent_id": "agent-1"}`, "agent-1"},
 		{`{"id": "j1", "keys": ["up"], "n": 2}`, `id: j1, keys: ["up"], n: 2`},
 		{`{"question": "Which one?", "options": ["a"]}`, "Which one?"},
+		{`{"plan": "# Move it\n\n1. Write **a**"}`, "Move it"},
+		{`{"plan": [{"step": "a"}]}`, `plan: [{"step": "a"}]`},
 		{`{"n`, `{"n`},
 		{`{"file_path": ` + strconv.Quote(deep+string(filepath.Separator)+"a.go") + `}`, "a.go"},
 	} {

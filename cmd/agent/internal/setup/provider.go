@@ -141,6 +141,9 @@ type keyInfo struct {
 	Variables []string `json:"variables,omitempty"`
 }
 
+// Lacking reports whether the provider cannot be used, for want of a key.
+func (i keyInfo) Lacking() bool { return i.Needed && i.Status == KeyMissing }
+
 // keyStatus is what is known of a key without running a command or asking the
 // keyring.
 type keyStatus string

@@ -105,6 +105,8 @@ type Options struct {
 	// terminal cannot move its cursor, the session works line by line.
 	In  io.Reader
 	Out io.Writer
+	// LineByLine works line by line on every terminal, as screen readers need it.
+	LineByLine bool
 
 	Session Session
 	Asker   *Asker // also of questions that are not the session's
@@ -184,7 +186,7 @@ func Run(ctx context.Context, o Options) (Next, error) {
 func terminal(o Options) (in, out *os.File, ok bool) {
 	in, inFile := o.In.(*os.File)
 	out, outFile := o.Out.(*os.File)
-	if !inFile || !outFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+	if o.LineByLine || !inFile || !outFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
 		return nil, nil, false
 	}
 	return in, out, capable(o.Env("TERM"))

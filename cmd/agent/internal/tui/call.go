@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/core/event"
+	"github.com/seed-009c0928/agent/core/preview"
 )
 
 // call is a running tool call.
@@ -84,6 +85,9 @@ func (s *scene) toolLines(c *call, b event.ToolResult) []string {
 	summary := ""
 	var details []string
 	diff := diffOf(b)
+	if s.width == 0 && b.Meta["diff"] == nil {
+		diff = "" // a written file, which is long to hear or to log
+	}
 	switch {
 	case s.width == 0 && diff == "" && text != "" && len(lines) == 1:
 		summary = display.Clip(lines[0], plainWidth)
@@ -189,12 +193,39 @@ func (s *scene) detailWidth() int {
 	return s.width - 2
 }
 
+// diffOf returns what a call changed as a unified diff, "" if that is unknown. The
+// result of a written file has no diff, but its edits.
 func diffOf(b event.ToolResult) string {
 	var diff string
-	if json.Unmarshal(b.Meta["diff"], &diff) != nil {
-		return ""
+	if json.Unmarshal(b.Meta["diff"], &diff) == nil {
+		return diff
 	}
-	return diff
+	var out strings.Builder
+	path, shift := "", 0 // of the lines before an edit by those above it
+	for _, e := range b.Edits() {
+		c := preview.Change{Path: e.Path, Before: []byte(e.Old), After: []byte(e.New)}
+		head, hunks, _ := strings.Cut(c.Diff(), "\n@@ ")
+		if e.Path != path {
+			path, shift = e.Path, 0
+			out.WriteString(head + "\n")
+		}
+		out.WriteString(moved("@@ "+hunks, max(0, e.Line-1)-shift, max(0, e.Line-1)))
+		shift += strings.Count(e.New, "\n") - strings.Count(e.Old, "\n")
+	}
+	return out.String()
+}
+
+// moved returns hunks of a unified diff with other line numbers.
+func moved(hunks string, before, after int) string {
+	var out strings.Builder
+	for line := range strings.SplitAfterSeq(hunks, "\n") {
+		var b, a, bn, an int
+		if n, _ := fmt.Sscanf(line, "@@ -%d,%d +%d,%d @@", &b, &bn, &a, &an); n == 4 {
+			line = fmt.Sprintf("@@ -%d,%d +%d,%d @@\n", b+before, bn, a+after, an)
+		}
+		out.WriteString(line)
+	}
+	return out.String()
 }
 
 func countDiff(diff string) (added, removed int) {

@@ -30,6 +30,7 @@ type driver struct {
 	shown                event.Seq // the last event
 	held                 bool      // the queue is submitted when it is ready
 	quitArmed            bool      // the next Ctrl-C quits
+	leaving              bool      // the user is asked whether to leave
 	quitting             bool
 	next                 Next
 	err                  error
@@ -147,8 +148,10 @@ func (d *driver) interrupt() {
 		for _, cancel := range d.jobs {
 			cancel()
 		}
-	case d.quitArmed:
+	case d.quitArmed && d.leaving: // the question was whether to leave
 		d.leave(Next{Kind: NextQuit}, nil)
+	case d.quitArmed:
+		d.change(Next{Kind: NextQuit})
 	default:
 		d.quitArmed = true
 	}
@@ -311,12 +314,20 @@ const longTask = 10 * time.Second
 func (d *driver) shellDone(m shellDoneMsg) {
 	d.endJob(m.job)
 	d.scene.endOutput()
-	if m.err != nil {
+	if m.err = unlessStopped(m.err); m.err != nil {
 		d.scene.fail("%v", m.err)
 	}
 	text := shellSteering(m)
 	d.scene.queue.ready(d.scene.queue.add(""), core.TextInput(text))
 	d.scene.note(dim, "The model sees this with your next message.")
+}
+
+// unlessStopped says of an error that the user stopped what failed, if so.
+func unlessStopped(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return errors.New("stopped")
+	}
+	return err
 }
 
 func (d *driver) commandDone(m commandMsg) {
@@ -325,7 +336,7 @@ func (d *driver) commandDone(m commandMsg) {
 	if m.result.view != "" {
 		d.view(m.result.view)
 	}
-	if m.err != nil {
+	if m.err = unlessStopped(m.err); m.err != nil {
 		d.scene.fail("/%s: %v", m.name, m.err)
 	}
 	if m.result.Draft != "" {
@@ -356,29 +367,47 @@ const (
 	withQueue    core.Choice = "yes, with them"
 )
 
-// change leaves this session for another one, and asks what becomes of the queue.
+// change leaves this session, and asks first if that ends something in the background
+// or if there are queued messages, which another session could have.
 func (d *driver) change(next Next) {
-	n := len(d.scene.queue.labels())
-	if next.Kind == NextQuit || n == 0 {
-		d.scene.queue.clear()
-		d.leave(next, nil)
+	q := core.Question{Kind: core.QuestionConfirm, Title: "Leave this session?", Detail: d.endsWith(), Choices: []core.Choice{core.ChoiceYes, core.ChoiceNo}}
+	if n := len(d.scene.queue.labels()); n > 0 && next.Kind != NextQuit {
+		q.Title += " Not sent yet: " + display.Plural(n, "message") + "."
+		q.Choices = []core.Choice{withoutQueue, withQueue, core.ChoiceNo}
+	} else if q.Detail == "" {
+		d.replace(replaceMsg{next, core.ChoiceYes})
 		return
 	}
+	d.leaving = true
 	d.wg.Go(func() {
-		a, err := d.Asker.Ask(d.ctx, core.Question{
-			Kind: core.QuestionConfirm, Title: "Leave this session? Not sent yet: " + display.Plural(n, "message") + ".",
-			Choices: []core.Choice{withoutQueue, withQueue, core.ChoiceNo},
-		})
-		if err == nil {
-			d.post(replaceMsg{next, a.Choice})
-		}
+		a, _ := d.Asker.Ask(d.ctx, q) // an error is no yes
+		d.post(replaceMsg{next, a.Choice})
 	})
+}
+
+// endsWith lists what ends with the session, "" if nothing does.
+func (d *driver) endsWith() string {
+	if d.Detach {
+		return ""
+	}
+	var lines []string
+	for _, w := range d.Session.Work() {
+		switch {
+		case !w.Running:
+		case isAgent(w):
+			lines = append(lines, "It ends the subagent "+display.OneLine(w.Title, 60))
+		default:
+			lines = append(lines, "It ends "+w.ID+": "+display.OneLine(w.Title, 60))
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // replace leaves the session as the user answered.
 func (d *driver) replace(m replaceMsg) {
+	d.leaving = false
 	switch m.choice {
-	case withoutQueue:
+	case core.ChoiceYes, withoutQueue:
 		d.scene.queue.clear()
 		d.leave(m.next, nil)
 	case withQueue:
@@ -408,7 +437,7 @@ func (d *driver) past(m pastMsg) {
 		switch b := e.Body.(type) {
 		case event.User:
 			count()
-			past.user(userText(b.Content))
+			past.user(Entered(b.Content))
 		case event.ToolResult:
 			if p, ok := b.Plan(); ok {
 				plan = p

@@ -88,7 +88,7 @@ func (t *transcript) rows(width int) []string {
 	}
 	for _, e := range t.events {
 		if b, ok := e.Body.(event.User); ok {
-			text := userText(b.Content)
+			text := Entered(b.Content)
 			s.user(text)
 			keep(mark{kind: nextInput, text: text})
 			continue
@@ -201,7 +201,7 @@ func (t *transcript) export(name string) {
 	s.verbose, s.full = true, true
 	for _, e := range t.events {
 		if b, ok := e.Body.(event.User); ok {
-			s.user(userText(b.Content))
+			s.user(Entered(b.Content))
 			continue
 		}
 		s.apply(e)

@@ -244,7 +244,7 @@ func (v *jobsView) followAgent(w sessions.Work) {
 		defer f.mu.Unlock()
 		for _, e := range f.events[shown:] {
 			if b, ok := e.Body.(event.User); ok {
-				s.user(userText(b.Content))
+				s.user(Entered(b.Content))
 				continue
 			}
 			s.apply(e)

@@ -111,7 +111,7 @@ func (l *lineScreen) editKey(msg tea.KeyPressMsg) {
 			l.scene.note(dim, "The agent is working. Press Ctrl-C to stop it.")
 			return
 		}
-		l.leave(Next{Kind: NextQuit}, nil)
+		l.change(Next{Kind: NextQuit})
 	case name == "esc":
 		if listed == nil && l.work.busy && l.work.stopped == 0 {
 			l.halt("interrupted by Esc")
@@ -158,6 +158,12 @@ func (l *lineScreen) dialogKey(msg tea.KeyPressMsg) tea.Cmd {
 	case name == "ctrl+c":
 		l.interrupt()
 		return nil
+	case name == "pgup":
+		l.reviewTop -= 10
+		return nil
+	case name == "pgdown":
+		l.reviewTop += 10
+		return nil
 	case l.dialog.typing():
 		l.typedKey(msg)
 		return nil
@@ -167,10 +173,6 @@ func (l *lineScreen) dialogKey(msg tea.KeyPressMsg) tea.Cmd {
 		a := l.dialog.dismissal()
 		l.answer(&a)
 		return nil
-	case name == "pgup":
-		l.reviewTop -= 10
-	case name == "pgdown":
-		l.reviewTop += 10
 	case name == "up", name == "shift+tab":
 		l.selected = max(0, l.selected-1)
 	case name == "down", name == "tab":

@@ -527,6 +527,24 @@ func TestLineShellIsStopped(t *testing.T) {
 	r.quit(c)
 }
 
+// TestLineShellCancelled: the cause of an end that the user asked for is not shown as an
+// error of the program.
+func TestLineShellCancelled(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{})
+	c := newConsole(t, 80, 24)
+	r := c.start(t.Context(), Options{Session: s, Asker: asker, Shell: func(ctx context.Context, _ string, _ io.Writer) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}})
+	c.send("!sleep\r")
+	c.wait("running · Ctrl-C stops")
+	c.send(keyCtrlC)
+	c.wait("✗ stopped", "The model sees this")
+	lacks(t, c.all(), "context canceled")
+	r.quit(c)
+}
+
 func TestLineNarrowAndResize(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})

@@ -102,58 +102,70 @@ func (l *lineScreen) elapsed(t time.Time) string {
 // minReview is how many rows a review has at least, if the screen is not very low.
 const minReview = 3
 
-// dialogRows returns a question and its options.
+// dialogRows returns a question, what it is about, and its options.
 func (l *lineScreen) dialogRows(width, height int) (rows []string, x, y int) {
 	d := l.dialog
 	head := l.scene.head(d)
-	var below []string
-	if d.typing() && l.typed != nil {
-		below = l.scene.fold(bold, strings.TrimSpace(d.label()+" "+d.hint()), width, "  ", "  ")
+	below, x, y := l.answerRows(width, height-len(head))
+	if len(head)+len(below) > height {
+		if !l.inScrollback { // no part of the question may be cut off
+			l.inScrollback = true
+			l.scene.add("question", head...)
+		}
+		head = head[:1]
+		below, x, y = l.answerRows(width, height-1)
+	}
+	if d.review != nil {
+		head = append(head, l.reviewRows(height-len(head)-len(below))...)
+	}
+	return append(head, below...), x, y + len(head)
+}
+
+// answerRows returns the options of a question or the box of its answer, for room
+// rows, if that is possible.
+func (l *lineScreen) answerRows(width, room int) (rows []string, x, y int) {
+	if d := l.dialog; d.typing() && l.typed != nil {
+		rows = l.scene.fold(bold, strings.TrimSpace(d.label()+" "+d.hint()), width, "  ", "  ")
 		var box []string
-		y = len(below)
+		y = len(rows)
 		box, x, _ = l.typed.view(width, 3)
-		below = append(below, box...)
+		rows = append(rows, box...)
 		if l.inputError != "" {
-			below = append(below, l.scene.paint(red, "  "+display.Printable(l.inputError)))
+			rows = append(rows, l.scene.paint(red, "  "+display.Printable(l.inputError)))
 		}
 		hint := "  Enter: answer · Esc: back"
 		if l.strayEnter() {
 			hint = "  pause typing, then Enter: answer · Esc: back"
 		}
-		below = append(below, l.scene.paint(dim, hint))
+		rows = append(rows, l.scene.paint(dim, hint))
 	} else {
-		room := height - len(head) - 1
-		if d.review != nil {
-			room -= minReview
-		}
-		below, y = l.scene.choices(d, l.selected, max(3, room))
-		hint := "  press a key, or Enter to answer · Esc: " + d.dismissed()
-		if len(below) < len(d.options) {
-			hint = "  ↑↓ more answers · Enter answers · Esc: " + d.dismissed()
-		}
-		if n := l.Asker.waiting(); n > 0 {
-			hint += fmt.Sprintf(" · %d more waiting", n)
-		}
-		if l.waitsForPause() {
-			hint = "  pause typing to answer"
-		}
-		below = append(below, l.scene.paint(dim, hint))
+		rows, y = l.optionRows(room)
 	}
 	if !l.editor.empty() {
-		below = append(below, l.scene.paint(dim, "  (unsent: "+display.OneLine(l.editor.text(), 60)+")"))
+		rows = append(rows, l.scene.paint(dim, "  (unsent: "+display.OneLine(l.editor.text(), 60)+")"))
 	}
-	if d.review != nil && !d.explaining {
-		head = append(head, l.reviewRows(height-len(head)-len(below))...)
+	return rows, x, y
+}
+
+// optionRows returns the options of a question.
+func (l *lineScreen) optionRows(room int) (rows []string, at int) {
+	d := l.dialog
+	room--
+	if d.review != nil {
+		room -= minReview
 	}
-	if !l.inScrollback && len(head)+len(below) > height {
-		// No part of the question may be cut off.
-		l.inScrollback = true
-		l.scene.add("question", head...)
+	rows, at = l.scene.choices(d, l.selected, max(3, room))
+	hint := "  press a key, or Enter to answer · Esc: " + d.dismissed()
+	if len(rows) < len(d.options) {
+		hint = "  ↑↓ more answers · Enter answers · Esc: " + d.dismissed()
 	}
-	if l.inScrollback {
-		head = []string{head[0]}
+	if n := l.Asker.waiting(); n > 0 {
+		hint += fmt.Sprintf(" · %d more waiting", n)
 	}
-	return append(head, below...), x, y + len(head)
+	if l.waitsForPause() {
+		hint = "  pause typing to answer"
+	}
+	return append(rows, l.scene.paint(dim, hint)), at
 }
 
 // running returns the rows about running work, at most the given number.

@@ -134,7 +134,10 @@ func (l *lineScreen) reviewRows(room int) []string {
 	}
 	l.reviewTop = max(0, min(l.reviewTop, len(rows)-room+1))
 	end := l.reviewTop + room - 1
-	rest := fmt.Sprintf("  lines %d-%d of %d · PgUp PgDn scroll · v shows all", l.reviewTop+1, end, len(rows))
+	rest := fmt.Sprintf("  lines %d-%d of %d · PgUp PgDn scroll", l.reviewTop+1, end, len(rows))
+	if !l.dialog.typing() {
+		rest += " · v shows all"
+	}
 	return append(rows[l.reviewTop:end:end], l.scene.paint(dim, rest))
 }
 

@@ -1,10 +1,13 @@
 package tui
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/seed-009c0928/agent/core"
@@ -129,6 +132,39 @@ func TestReviewOnALowScreen(t *testing.T) {
 		label = label[:min(len(label), 20)]
 		if len(rows) >= height || !strings.Contains(text, "? Edit a.txt?") || !strings.Contains(text, "a.txt · +1 −1") || !strings.HasPrefix(rows[y], "› "+string(o.key)+" "+label) {
 			t.Errorf("answer %c, row %d of\n%s", o.key, y, text)
+		}
+	}
+}
+
+// TestReviewStays: the changes are shown while a comment is typed, and again when a
+// terminal that was too small for them has room.
+func TestReviewStays(t *testing.T) {
+	t.Parallel()
+	u := newTypist(t)
+	u.Asker.Review = func(context.Context, core.Question) *Review {
+		return &Review{Changes: []preview.Change{{Path: "a.txt", At: "/w/a.txt", Before: []byte("old\n"), After: []byte("new\n")}}}
+	}
+	question := permission("Edit a.txt?")
+	question.Detail = "mode default asks before writing files"
+	u.asks(question)
+	u.sized(tea.WindowSizeMsg{Width: 16, Height: 8})
+	if text := u.frameText(); strings.Contains(text, "+new") || !strings.Contains(text, "yes, once") {
+		t.Fatalf("on a tiny screen:\n%s", text)
+	}
+	if text := strings.Join(u.scene.take(), " "); !strings.Contains(text, "writing") {
+		t.Errorf("the whole question is not in the scrollback: %s", text)
+	}
+	u.sized(tea.WindowSizeMsg{Width: 80, Height: 24})
+	for _, want := range []string{"mode default asks", "-old", "+new", "v view in full"} {
+		if text := u.frameText(); !strings.Contains(text, want) {
+			t.Errorf("%q is missing after the screen has grown:\n%s", want, text)
+		}
+	}
+	u.press("r")
+	u.types("why?", time.Second)
+	for _, want := range []string{"-old", "+new", "Reason?", "> why?"} {
+		if text := u.frameText(); !strings.Contains(text, want) {
+			t.Errorf("%q is missing while the comment is typed:\n%s", want, text)
 		}
 	}
 }

@@ -292,9 +292,8 @@ func (s *scene) steering(b event.Steering) {
 // relative makes paths in the workspace relative.
 func (s *scene) relative(text string) string { return display.Local(text, s.dir) }
 
-// userText returns the user's text of a turn, without the additions of context
-// sources.
-func userText(parts model.Parts) string {
+// Entered returns the part of an input that the user entered, without its context.
+func Entered(parts model.Parts) string {
 	var b strings.Builder
 	for i, p := range parts {
 		switch p := p.(type) {

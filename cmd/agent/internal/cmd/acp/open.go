@@ -56,11 +56,7 @@ func models(set *setup.Setup, env func(string) string) []string {
 	return slices.DeleteFunc(set.KnownModels(), func(name string) bool {
 		provider, _, _ := strings.Cut(name, "/")
 		kind, err := set.FindProvider(provider)
-		if err != nil {
-			return true
-		}
-		key := set.Describe(kind, env).Key
-		return key.Needed && key.Status == setup.KeyMissing
+		return err != nil || set.Describe(kind, env).Key.Lacking()
 	})
 }
 

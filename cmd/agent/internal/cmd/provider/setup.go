@@ -11,11 +11,14 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 )
 
-type setupOptions struct{ *cmdutil.IO }
+type setupOptions struct {
+	*cmdutil.IO
+	follows bool // an interactive session follows
+}
 
 // NewSetupCmd returns agent providers setup.
 func NewSetupCmd(s *cmdutil.IO) *cobra.Command {
-	o := &setupOptions{s}
+	o := &setupOptions{IO: s}
 	return &cobra.Command{
 		Use:   "setup [NAME]",
 		Short: "Configure a provider interactively",
@@ -26,13 +29,20 @@ func NewSetupCmd(s *cmdutil.IO) *cobra.Command {
 	}
 }
 
-// Configure returns what asks the questions of agent providers setup.
-func Configure(s *cmdutil.IO) func(ctx context.Context) error {
-	return func(ctx context.Context) error { return (&setupOptions{s}).run(ctx, nil) }
+// Configure returns what asks the questions of agent providers setup about a provider,
+// also which one if its name is empty, before an interactive session.
+func Configure(s *cmdutil.IO) func(ctx context.Context, name string) error {
+	return func(ctx context.Context, name string) error {
+		var args []string
+		if name != "" {
+			args = []string{name}
+		}
+		return (&setupOptions{IO: s, follows: true}).run(ctx, args)
+	}
 }
 
 func (o *setupOptions) run(ctx context.Context, args []string) error {
-	w := &wizard{Prompter: cmdutil.NewPrompter(o.IO), candidates: setup.KnownServers()}
+	w := &wizard{Prompter: cmdutil.NewPrompter(o.IO), candidates: setup.KnownServers(), follows: o.follows}
 	if len(args) > 0 {
 		set, err := setup.NewDraft(o.IO)
 		if err == nil {

@@ -26,6 +26,8 @@ type wizard struct {
 	set     *setup.Draft        // with the answers so far
 	servers []setup.LocalServer // found on this machine
 	keyring bool                // save the key in the keyring instead of the settings
+	defined bool                // the provider is new, and its endpoint was entered
+	follows bool                // an interactive session follows
 }
 
 // run asks, tests and writes. If it returns an error, nothing was written.
@@ -133,6 +135,7 @@ func (w *wizard) define(ctx context.Context, name string) error {
 	}
 	var err error
 	w.kind, err = w.set.FindProvider(name)
+	w.defined = err == nil
 	return err
 }
 
@@ -184,8 +187,8 @@ func (w *wizard) choose(ctx context.Context, question string, offered []string, 
 func (w *wizard) values() setup.ProviderValues { return w.kind.Values(&w.set.Settings.Providers) }
 
 func (w *wizard) chooseEndpoint(ctx context.Context) error {
-	if w.kind.Name == "foundry" && !w.values().Keyed {
-		return nil // its service reports its address
+	if w.defined || w.kind.Name == "foundry" && !w.values().Keyed {
+		return nil // it was entered, or the service reports its address
 	}
 	key, def := w.set.Setting(w.kind, "baseUrl"), w.values().BaseURL
 	servers := w.localServers(ctx)
@@ -378,7 +381,9 @@ func (w *wizard) write(ctx context.Context) error {
 	}
 	_ = t.Flush() // the root command reports failed output
 	w.warnOverridden(changes)
-	w.Printf("\nTry it:  agent exec \"Hello\"")
+	if !w.follows {
+		w.Printf("\nTry it:  agent exec \"Hello\"")
+	}
 	return nil
 }
 

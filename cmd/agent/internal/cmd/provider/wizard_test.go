@@ -150,3 +150,13 @@ func TestSetupOffersRunningServer(t *testing.T) {
 		t.Errorf("other servers are said to run:\n%s", out)
 	}
 }
+
+// TestSetupOfANewProvider asks for the endpoint of a provider with a new name once.
+func TestSetupOfANewProvider(t *testing.T) {
+	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"yes"}} })
+	chat.Models = []string{"m1"}
+	out, err := answer(t, t.TempDir(), nil, "ours", chat.Serve(t), "chat", "", "")
+	if err != nil || strings.Count(out, "Endpoint") != 1 || !strings.Contains(out, "m1 answered in") || !strings.Contains(out, "Try it:") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

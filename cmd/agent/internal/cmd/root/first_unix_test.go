@@ -52,6 +52,29 @@ func TestFirstMinute(t *testing.T) {
 	}
 }
 
+// TestFirstMinuteOtherProvider: any provider can be chosen from the list, and only its
+// questions follow.
+func TestFirstMinuteOtherProvider(t *testing.T) {
+	w, env := firstTime(t)
+	s := w.onTerminalWith(env, "What now?")
+	s.answer("OPENAI_API_KEY is set", "another\r")
+	s.answer("Which provider?", "openai\r")
+	s.answer("Endpoint [", "\n")
+	s.answer("Key [keep", "")
+	s.awaitChange()
+	s.answer("", "\n")
+	s.answer("Model [gpt-5-mini]:", "\n")
+	s.answer("or Enter to answer", "y")
+	s.answer("First answer.", "/quit\r")
+	s.exits(0)
+	if text := s.text(); strings.Contains(text, "Providers:") || strings.Contains(text, "Try it:") {
+		t.Errorf("the terminal shows:\n%s", text)
+	}
+	if got := settingsText(t, w); !strings.Contains(got, `"default": "openai"`) {
+		t.Errorf("settings %s", got)
+	}
+}
+
 // TestFirstMinuteLineByLine: on a dumb terminal the same questions are lines; a key
 // that does not work is not saved, and Ctrl-C leaves nothing.
 func TestFirstMinuteLineByLine(t *testing.T) {

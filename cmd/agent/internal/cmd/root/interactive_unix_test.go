@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/store"
 )
 
 // TestInteractiveSession takes the command as a person has it: a prompt, a
@@ -34,6 +35,10 @@ func TestInteractiveSession(t *testing.T) {
 	s.answer("Second answer.", "/cost\r")
 	s.answer("3 model calls", "/quit\r")
 	s.exits(0)
+	ids, err := store.List(filepath.Join(w.home, ".agent", "sessions"))
+	if want := "agent resume "; err != nil || len(ids) != 1 || !strings.Contains(s.text(), want+ids[0].ID) {
+		t.Errorf("%q with the session's ID is not said at the end: %v\n%s", want, err, s.text())
+	}
 	if !reflect.DeepEqual(s.was, s.state()) {
 		t.Error("the terminal is not as it was")
 	}
@@ -60,6 +65,25 @@ func TestInteractiveSession(t *testing.T) {
 	requests = w.chat.Requests()
 	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "First answer.") || !strings.Contains(last, "once more") {
 		t.Errorf("the resumed session sent %s", last)
+	}
+}
+
+// TestInteractiveScreenReader: with the setting, a capable terminal gets lines that are
+// never redrawn.
+func TestInteractiveScreenReader(t *testing.T) {
+	w := newWorld(t, `[{calls: [{name: write_file, args: {file_path: a.txt, content: "new"}}]}, {text: ["Some **bold** text."]}]`)
+	s := w.onTerminal("--set", "terminal.screenReader=true", "Please begin")
+	s.answer("1 +new", "")
+	s.answer("y: yes, once", "")
+	s.answer("(an empty line: no):", "")
+	if now := s.state(); !reflect.DeepEqual(now, s.was) {
+		t.Error("the terminal's own line editing is off")
+	}
+	s.answer("", "y\n")
+	s.answer("Some bold text.", "/quit\n")
+	s.exits(0)
+	if strings.Contains(s.text(), "press a key") {
+		t.Errorf("the terminal shows:\n%s", s.text())
 	}
 }
 
@@ -241,7 +265,7 @@ func TestInteractiveRewind(t *testing.T) {
 	s.answer("", escape)
 	s.answer("Esc again goes back", escape)
 	s.answer("Rewind to before which input?", "")
-	s.answer("Write two · 2 files +2 -1", "1")
+	s.answer("2 files +2 -1 · just now", "\r")
 	s.answer("Changed since: 2 files +2 -1", "")
 	s.answer("conversation and files", "1")
 	s.answer("delete b.txt", " again\r") // the input is back in the box
@@ -255,7 +279,7 @@ func TestInteractiveRewind(t *testing.T) {
 
 	s.answer("", "/rewind 1 files\r")
 	s.answer(`no input "1"`, "/rewind\r")
-	s.answer("Write two again · just now", "2")
+	s.answer("1 file +1 -0 · just now", "one\r")
 	s.answer(`Rewind to before "Write one"?`, "3")
 	s.answer("delete a.txt", "/redo\r")
 	s.answer("create a.txt", "go on\r")
@@ -410,6 +434,11 @@ func TestInteractiveModel(t *testing.T) {
 	s.answer("unknown provider \"nope\"", "go on\r")
 	s.answer("Second.", "/model openai/oth\t")
 	s.answer("/model openai/other", "\r")
+	s.answer("openai/other · default", "/model\r")
+	s.answer("Which model?", "anthropic")
+	s.answer("no key", "\x03") // leaves the list
+	s.answer("", "/model openai/othr\r")
+	s.answer("openai does not list this model; did you mean other?", "/model openai/other\r")
 	s.answer("openai/other · default", "and now\r")
 	s.answer("retrying in", "")
 	s.answer("From the other.", "/quit\r")
