@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	// Most tests wait for processes, so that there is room for more than one per core.
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set(strconv.Itoa(3 * runtime.GOMAXPROCS(0))); err != nil {
+		if err := f.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
 			panic(err)
 		}
 	}

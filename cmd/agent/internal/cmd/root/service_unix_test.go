@@ -80,8 +80,14 @@ func TestService(t *testing.T) {
 	question = strings.TrimSpace(question)
 	w.wants(errs, "? Write", "agent answer --on "+url+" "+question)
 	session := question[:strings.LastIndex(question, "-")]
-	out, _ := w.agent(0, "sessions", "list", "--on", url)
-	w.wants(out, session, "parked, 1 question", "Make a file")
+	var out string
+	if err := await("the parked session", func() bool { // its record follows what the client got
+		out, _ = w.agent(0, "sessions", "list", "--on", url)
+		return strings.Contains(out, "parked, 1 question")
+	}); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	w.wants(out, session, "Make a file")
 
 	out, _ = w.agent(0, "answer", "--on", url)
 	w.wants(out, question, "Write", "Make a file")
