@@ -78,7 +78,6 @@ func (w *world) parkedSession() (question, session string) {
 // TestSessionsMove moves a session with its question and its files to a service, where it
 // continues, and not here.
 func TestSessionsMove(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, `[{calls: [{name: write_file, args: {file_path: made.txt, content: x}}]}, {text: [Over.]}]`)
 	for name, text := range map[string]string{"kept.txt": "not committed", "sub/run.sh": "#!/bin/sh\n", ".env": "TOKEN=abc", "build/out": "ignored", ".gitignore": "build/\n"} {
 		name = filepath.Join(w.workspace, name)
@@ -133,7 +132,6 @@ func TestSessionsMove(t *testing.T) {
 // TestSessionsMoveInterrupted: a move whose process is killed, or whose answer is lost, is
 // completed by the next one; until then the session runs nowhere but on the service.
 func TestSessionsMoveInterrupted(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, asksToWrite)
 	_, url := w.serve("127.0.0.1:0")
 	p, address := w.through(url)
@@ -206,7 +204,6 @@ func (w *world) touch(file string) {
 
 // TestSessionsMoveRunning: a session that is in use stays where it is.
 func TestSessionsMoveRunning(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, `[{touch: asked, await: end, text: [Done.]}]`)
 	_, url := w.serve("127.0.0.1:0")
 	a := w.exec("Go")
@@ -225,7 +222,6 @@ func TestSessionsMoveRunning(t *testing.T) {
 // TestSessionsMoveGit: a commit that a remote has is fetched by the service; what is not
 // committed or not pushed is not left behind silently.
 func TestSessionsMoveGit(t *testing.T) {
-	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
 	}
@@ -262,7 +258,6 @@ func TestSessionsMoveGit(t *testing.T) {
 // TestSessionsMoveSubagents: subagents move with their session: one that is done takes
 // more input there, and one that was running when the process died continues there.
 func TestSessionsMoveSubagents(t *testing.T) {
-	t.Parallel()
 	const spawn = `{calls: [{name: spawn_agent, args: {task: "find out"}}, {name: wait, args: {agent_id: agent-1}}]}`
 	w := newWorld(t, `[`+spawn+`, {text: [The report.]}, {text: [It says so.]}]`)
 	_, url := w.serve("127.0.0.1:0")

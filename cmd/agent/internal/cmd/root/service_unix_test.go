@@ -61,7 +61,6 @@ const asksToWrite = `[{calls: [{name: write_file, args: {file_path: made.txt, co
 
 // TestService parks a session on a service, kills that, and answers on the next.
 func TestService(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, asksToWrite)
 	first, url := w.serve("127.0.0.1:0")
 	token := strings.TrimSpace(first.read(first.stdout))
