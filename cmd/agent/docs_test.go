@@ -1,6 +1,8 @@
 package main_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -42,12 +44,32 @@ func TestArchitectureIsTrue(t *testing.T) {
 	}
 }
 
+// inCopy is the first argument of this test binary when it runs a program in a copy of
+// the module, in the directory that is the current one in the module.
+const inCopy = "in-copy"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) < 3 || os.Args[1] != inCopy {
+		os.Exit(m.Run())
+	}
+	dir, err := os.Getwd()
+	if err == nil {
+		dir, err = filepath.Rel(os.Getenv("AGENT_TEST_MODULE"), dir)
+	}
+	cmd := exec.Command(os.Args[2], os.Args[3:]...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = filepath.Join(os.Getenv("AGENT_TEST_COPY"), dir), os.Stdin, os.Stdout, os.Stderr
+	if err = errors.Join(err, cmd.Run()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
 // TestContributingPage does what docs/CONTRIBUTING.md says, in a copy of the
 // module: it adds the tool, runs the page's commands and the tests of this
 // package.
 func TestContributingPage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds the module again; go test without -short does")
+		t.Skip("builds much of the module again; go test without -short does")
 	}
 	t.Parallel()
 	page := read(t, "docs/CONTRIBUTING.md")
@@ -69,9 +91,10 @@ func TestContributingPage(t *testing.T) {
 	write(t, filepath.Join(dir, "core", "tools", "builtin.go"), strings.Replace(list, line, line+added, 1))
 
 	env := append(os.Environ(), "AGENT_HOME="+t.TempDir())
+	env = append(env, copied(t, dir, "core/tools/count_lines.go", "core/tools/count_lines.md", "core/tools/builtin.go")...)
 	want := map[string]string{"tools list": "\ncount_lines ", "tools call": fmt.Sprintf("%d lines\n", strings.Count(read(t, "LICENSE"), "\n"))}
 	for command := range strings.Lines(block(t, page, "sh") + "go test -short ./cmd/agent\n") {
-		out := runCommand(t, dir, env, command)
+		out := runCommand(t, moduleRoot(t), env, command)
 		for part, text := range want {
 			if strings.Contains(command, part) {
 				delete(want, part)
@@ -116,6 +139,33 @@ func copyModule(t *testing.T, dir string) {
 		case e.Type().IsRegular():
 			write(t, to, read(t, e.Name()))
 		}
+	}
+}
+
+// copied returns the environment in which the go command builds the module with files
+// of a copy, and runs what it builds in the copy. To build all of the copy would take
+// far longer: what is built is kept for its directory.
+func copied(t *testing.T, dir string, files ...string) []string {
+	t.Helper()
+	root := moduleRoot(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaced := map[string]string{}
+	for _, name := range files {
+		replaced[filepath.Join(root, name)] = filepath.Join(dir, name)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "overlay.json")
+	write(t, file, string(overlay))
+	flags := strings.TrimSpace(runCommand(t, root, os.Environ(), "go env GOFLAGS"))
+	return []string{
+		fmt.Sprintf(`GOFLAGS=%s '-overlay=%s' '-exec="%s" %s'`, flags, file, self, inCopy),
+		"AGENT_TEST_MODULE=" + root, "AGENT_TEST_COPY=" + dir,
 	}
 }
 

@@ -33,8 +33,8 @@ import (
 )
 
 // everyday are commands as people and models use them in a repository. $WEB is a
-// server on this machine, $REPO a git repository that it serves, $PID a process. A
-// command whose program, the first word unless named, is missing is skipped.
+// server on this machine, $REPO a git repository that it serves, $PID a process, $FREE
+// an unused port. A command whose program, the first word unless named, is missing is skipped.
 var everyday = []struct {
 	line    string
 	program string // needed, if not the first word
@@ -92,7 +92,7 @@ var everyday = []struct {
 	{line: "python3 -c 'print(1)'"},
 	{line: "python3 -m unittest -q"},
 	{line: "python3 script.py > out.txt && cat out.txt", program: "python3"},
-	{line: "python3 -m http.server 8765 --bind 127.0.0.1 & sleep 1; curl -sf --retry 30 --retry-connrefused --retry-delay 1 http://127.0.0.1:8765/ > /dev/null", program: "python3"},
+	{line: "python3 -m http.server $FREE --bind 127.0.0.1 & sleep 1; curl -sf --retry 30 --retry-connrefused --retry-delay 1 http://127.0.0.1:$FREE/ > /dev/null", program: "python3"},
 	{line: "pytest -q", program: "pytest"},
 
 	{line: "cargo fetch", program: "cargo"},
@@ -146,8 +146,14 @@ func TestEverydayCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs dozens of programs")
 	}
+	if os.Getenv(apartVariable) == "" {
+		t.Parallel()
+	}
 	for _, level := range []sandbox.Mode{sandbox.ModeNamespace, sandbox.ModeLandlock} {
 		t.Run(string(level), func(t *testing.T) {
+			if apart(t) {
+				return
+			}
 			w := newEveryday(t, level)
 			ran, finished, asked := 0, 0, 0
 			for _, c := range everyday {
@@ -261,7 +267,7 @@ func newEveryday(t *testing.T, level sandbox.Mode) *everydayWorld {
 	}
 	w.project(t, filepath.Join(home, "remote.git"))
 	_, port, _ := net.SplitHostPort(w.web.Listener.Addr().String())
-	w.vars = strings.NewReplacer("$WEB", w.web.URL, "$REPO", w.web.URL+"/git/remote.git", "$PORT", port, "$DB", database(t), "$PID", fmt.Sprint(os.Getpid()))
+	w.vars = strings.NewReplacer("$WEB", w.web.URL, "$REPO", w.web.URL+"/git/remote.git", "$PORT", port, "$DB", database(t), "$FREE", freePort(t), "$PID", fmt.Sprint(os.Getpid()))
 	w.agent, err = Open(t.Context(), Options{
 		Dir: w.dir, Home: filepath.Join(home, ".agent"), Permissions: permissions.Options{Confine: true},
 		Sandbox: &SandboxOptions{Shell: level},
@@ -347,6 +353,18 @@ func writeFile(t *testing.T, name, text string, mode os.FileMode) {
 	if err := os.WriteFile(name, []byte(text), mode); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// freePort returns a port that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	return port
 }
 
 // database starts a PostgreSQL server with one answer, and returns its port.

@@ -42,9 +42,15 @@ func TestAttacks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs thousands of commands")
 	}
+	if os.Getenv(apartVariable) == "" {
+		t.Parallel()
+	}
 	for _, level := range []sandbox.Mode{sandbox.ModeNamespace, sandbox.ModeLandlock, sandbox.ModeOff} {
 		for _, mode := range []permissions.Mode{permissions.ModeWorkspace, permissions.ModeAcceptEdits, permissions.ModeDefault, permissions.ModePlan} {
 			t.Run(string(level)+"/"+string(mode), func(t *testing.T) {
+				if apart(t) {
+					return
+				}
 				f := newFortress(t, level, mode)
 				ran, all := 0, 0
 				for line := range strings.Lines(attacks) {
@@ -70,6 +76,34 @@ func TestAttacks(t *testing.T) {
 			})
 		}
 	}
+}
+
+// apartVariable has the name of the subtest that runs in a process of its own.
+const apartVariable = "AGENT_TEST_APART"
+
+// apart runs a subtest, which sets variables, in a process of its own, so that it can
+// run beside others; false means that this is the process.
+func apart(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(apartVariable) == t.Name() {
+		return false
+	}
+	t.Parallel()
+	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^") + "$"
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run="+pattern)
+	cmd.Env = append(os.Environ(), apartVariable+"="+t.Name())
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err != nil:
+		t.Errorf("%v\n%s", err, out)
+	case bytes.Contains(out, []byte("--- SKIP: "+t.Name()+" (")):
+		t.Skipf("%s", out)
+	case !bytes.Contains(out, []byte("--- PASS: "+t.Name()+" (")):
+		t.Errorf("the test did not run:\n%s", out)
+	default:
+		t.Logf("%s", out)
+	}
+	return true
 }
 
 // expand replaces the names of directories and line breaks.

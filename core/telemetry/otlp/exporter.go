@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -50,7 +50,15 @@ type Options struct {
 	// Spans and Metrics are of a program that has its own OpenTelemetry: spans and
 	// metrics go there, and nothing is sent to an endpoint.
 	Spans   sdktrace.SpanProcessor
-	Metrics *sdkmetric.MeterProvider
+	Metrics MeterProvider
+}
+
+// MeterProvider is what is needed of a *metric.MeterProvider of OpenTelemetry's SDK. As
+// an interface, it keeps that type's generic code out of each package that uses this one.
+type MeterProvider interface {
+	metric.MeterProvider
+	ForceFlush(ctx context.Context) error
+	Shutdown(ctx context.Context) error
 }
 
 // closeWithin limits Close.
@@ -71,9 +79,9 @@ type Exporter struct {
 
 	resource *resource.Resource
 	scope    instrumentation.Scope
-	spans    sdktrace.SpanProcessor   // nil if spans are not sent
-	meters   *sdkmetric.MeterProvider // nil if metrics are not sent
-	logs     *sdklog.LoggerProvider   // nil if logs are not sent
+	spans    sdktrace.SpanProcessor // nil if spans are not sent
+	meters   MeterProvider          // nil if metrics are not sent
+	logs     *sdklog.LoggerProvider // nil if logs are not sent
 	metrics  *instruments
 
 	mu      sync.Mutex

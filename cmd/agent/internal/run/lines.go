@@ -53,6 +53,8 @@ type lines struct {
 	shared  *sharing
 	used    bool // the host sent a command
 
+	handling sync.Mutex // held while a line is carried out and answered
+
 	mu      sync.Mutex
 	driven  *driven
 	session *host.Session      // of driven; nil until it is open
@@ -120,6 +122,7 @@ func (l *lines) run(ctx context.Context) error {
 		d, ended := l.current()
 		select {
 		case <-ended:
+			l.answered() // the line that ended it, too
 		case <-ctx.Done():
 		}
 		if now, _ := l.current(); now != d && ctx.Err() == nil {
@@ -334,8 +337,16 @@ func readLine(in *bufio.Reader) (line []byte, long bool, err error) {
 	}
 }
 
+// answered waits until the line that is being carried out is answered.
+func (l *lines) answered() {
+	l.handling.Lock()
+	defer l.handling.Unlock()
+}
+
 // handle carries out one line. A line with an ID is answered, and so is a wrong one.
 func (l *lines) handle(ctx context.Context, line []byte) {
+	l.handling.Lock()
+	defer l.handling.Unlock()
 	var r Request
 	reply := Reply{Type: "reply"}
 	dec := json.NewDecoder(bytes.NewReader(line))

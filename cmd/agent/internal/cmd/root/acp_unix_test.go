@@ -46,6 +46,7 @@ func acpModules(t *testing.T) string {
 
 // TestOfficialClient drives agent acp with the protocol's own client library.
 func TestOfficialClient(t *testing.T) {
+	t.Parallel()
 	modules := acpModules(t)
 	turns := []string{
 		`{calls: [{name: write_file, args: {file_path: a.txt, content: "new\n"}}]}`, `{text: [Wrote it.]}`,
@@ -72,6 +73,7 @@ func TestOfficialClient(t *testing.T) {
 
 // TestACPX drives agent acp with acpx, a client for the command line.
 func TestACPX(t *testing.T) {
+	t.Parallel()
 	modules := acpModules(t)
 	w := newWorld(t, `[{calls: [{name: write_file, args: {file_path: a.txt, content: "new\n"}}]}, {text: [All done here.]}]`)
 	agent, err := exec.LookPath("agent")
@@ -85,7 +87,7 @@ func TestACPX(t *testing.T) {
 }
 
 // TestEditorLeaves: when the editor closes the pipes, or is killed, nothing is left of
-// the commands that run.
+// the commands that run. They have their time to finish, which is short here.
 func TestEditorLeaves(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(cmd *exec.Cmd, in, out io.Closer) error{
@@ -95,7 +97,7 @@ func TestEditorLeaves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, `[{calls: [{name: shell, args: {command: "touch started; sleep 600"}}]}]`)
+			w := newWorld(t, `[{calls: [{name: shell, args: {timeout_ms: 2000, command: "touch started; sleep 600"}}]}]`)
 			cmd, in, out := w.editor("run")
 			w.await("started")
 			if err := leave(cmd, in, out); err != nil {

@@ -11,6 +11,7 @@ import (
 // TestInteractiveDemo: on a terminal the demo is a session in which the user
 // answers and types. It needs no go command, and begins at once.
 func TestInteractiveDemo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[]`)
 	begun := time.Now()
 	s := w.onTerminal("demo")

@@ -13,6 +13,7 @@ import (
 // TestDropOnATerminal drags an image into the terminal, and pastes another one from
 // the clipboard; the model gets both.
 func TestDropOnATerminal(t *testing.T) {
+	t.Parallel()
 	const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\xe7\x02\x9b\xb9\x00\x00\x00\x00IEND\xaeB`\x82"
 	w := newWorld(t, `[{text: ["I see two."]}]`)
 	bin := t.TempDir()

@@ -11,6 +11,7 @@ import (
 // TestInteractiveGoal: /goal works until make test succeeds, and tells of it; a changed
 // criterion is asked about.
 func TestInteractiveGoal(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[
 		{calls: [{name: shell, args: {command: "echo 1 >add.txt"}}]},
 		{text: ["I think that is it."]},

@@ -13,6 +13,7 @@ import (
 // TestInteractiveHooks: hooks learn of a question, and how a session begins and ends on
 // a terminal.
 func TestInteractiveHooks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[
 		{calls: [{name: write_file, args: {file_path: one.txt, content: one}}]}, {text: ["First answer."]},
 		{text: ["Second answer."]}]`)

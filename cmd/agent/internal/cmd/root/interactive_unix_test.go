@@ -19,6 +19,7 @@ import (
 // TestInteractiveSession takes the command as a person has it: a prompt, a
 // question answered "always", commands, a file, and going on the next time.
 func TestInteractiveSession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[
 		{calls: [{name: shell, args: {command: "sh say.sh"}}]},
 		{text: ["First answer."]},
@@ -90,6 +91,7 @@ func TestInteractiveScreenReader(t *testing.T) {
 // TestInteractiveInterrupt: the first Ctrl-C interrupts the running command, the
 // second aborts one that ignores it.
 func TestInteractiveInterrupt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[
 		{calls: [{name: shell, args: {timeout_ms: 300000, command: "trap 'echo cleaned; exit 3' INT; echo >started; while :; do sleep 0.02; done"}}]},
 		{calls: [{name: shell, args: {timeout_ms: 300000, command: "trap '' INT; echo >stubborn; while :; do sleep 0.02; done"}}]},
@@ -113,6 +115,7 @@ func TestInteractiveInterrupt(t *testing.T) {
 // TestInteractivePlan: a plan is drawn, and what was shown in part is shown in
 // full on Ctrl+O.
 func TestInteractivePlan(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[
 		{calls: [{name: update_plan, args: {plan: [{step: count, status: in_progress}, {step: report, status: pending}]}}]},
 		{calls: [{name: shell, args: {command: "seq -f 'line %g' 101 120"}}]},
@@ -142,6 +145,7 @@ func TestInteractivePlan(t *testing.T) {
 // TestInteractiveCustomCommand: a prompt from a file, of the person's own and,
 // once it is trusted, of the project.
 func TestInteractiveCustomCommand(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[{text: ["First answer."]}, {text: ["Second answer."]}]`)
 	for path, text := range map[string]string{
 		filepath.Join(w.home, ".agent", "commands", "greet.md"):        "---\ndescription: greets\n---\nSay hello to $0.",
@@ -174,6 +178,7 @@ func TestInteractiveCustomCommand(t *testing.T) {
 // TestInteractiveUndo: /undo takes back what an input changed in files, and keeps
 // what was changed since; the model learns of it.
 func TestInteractiveUndo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[
 		{calls: [{name: shell, args: {command: "printf 'ONE\\ntwo\\nthree\\n' >a.txt; mkdir new; echo x >new/b.txt"}}]},
 		{text: ["First answer."]}, {text: ["Second answer."]}]`)
@@ -206,6 +211,7 @@ func TestInteractiveUndo(t *testing.T) {
 // TestInteractiveUndoAsks: about a file that the user changed in the same lines, and
 // about no other.
 func TestInteractiveUndoAsks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[
 		{calls: [{name: shell, args: {command: "for f in a b c d; do echo agent >$f.txt; done"}}]},
 		{text: ["First answer."]}]`)
@@ -242,6 +248,7 @@ func TestInteractiveUndoAsks(t *testing.T) {
 // TestInteractiveRewind: Esc Esc shows the inputs with their changes; the
 // conversation, the files or both go back to before one of them.
 func TestInteractiveRewind(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[
 		{calls: [{name: shell, args: {command: "echo 1 >a.txt"}}]}, {text: ["First answer."]},
 		{calls: [{name: shell, args: {command: "echo 2 >a.txt; echo 2 >b.txt"}}]}, {text: ["Second answer."]},
@@ -294,6 +301,7 @@ func TestInteractiveRewind(t *testing.T) {
 // TestInteractiveNewSkill: a skill that is added while a session is open is a
 // command there, and gone when it is removed.
 func TestInteractiveNewSkill(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[{text: ["First answer."]}]`)
 	source := filepath.Join(t.TempDir(), "greeting")
 	if err := os.Mkdir(source, 0o700); err != nil {
@@ -338,6 +346,7 @@ func TestInteractiveNewSkill(t *testing.T) {
 
 // TestInteractiveCompact: what fills the window, and a shorter conversation.
 func TestInteractiveCompact(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[
 		{text: ["A long first answer."]},
 		{text: ["- Task: the notes"]},
@@ -403,6 +412,7 @@ func longConversation(turns int) []event.Body {
 // TestInteractiveWithoutAModel: nothing is configured and no server runs, and
 // still there is something to do.
 func TestInteractiveWithoutAModel(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[{text: ["never"]}]`)
 	w.stop() // the model's server is gone
 	s := w.onTerminal("hello")
@@ -416,6 +426,7 @@ func TestInteractiveWithoutAModel(t *testing.T) {
 // TestInteractiveModel switches models: names are completed, unknown providers are
 // refused, and retries still work with another provider.
 func TestInteractiveModel(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[{text: ["First."]}, {text: ["Second."]}, {status: 503}, {text: ["Third."]}]`)
 	second := &fakeModel{}
 	url, err := second.start()

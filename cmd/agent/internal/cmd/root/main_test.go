@@ -6,12 +6,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/zalando/go-keyring"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	_ "github.com/seed-009c0928/agent/cmd/agent/internal/startheap" // as in the command
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md, docs/cli and the expected files of scripts")
@@ -22,7 +25,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" { // or every process of the command sleeps a second at its end
 		os.Setenv("GORACE", "atexit_sleep_ms=10")
 	}
-	testscript.Main(m, map[string]func(){"agent": func() {
+	testscript.Main(patient{m}, map[string]func(){"agent": func() {
 		managed := setup.ManagedSettings(os.Getenv)
 		if other := os.Getenv("AGENT_TEST_MANAGED"); other != "" {
 			managed = other
@@ -35,6 +38,20 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(mainWith(managed, testPlugins()))
 	}, "mcpserver": func() { os.Exit(mcpServer()) }, "xdg-open": browse})
+}
+
+// patient runs more tests at once than there are cores, unless -parallel is given: most
+// of them wait for processes.
+type patient struct{ *testing.M }
+
+func (p patient) Run() int {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		if err := f.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
+	}
+	return p.M.Run()
 }
 
 // browse is a browser that follows every redirect and asks nobody.

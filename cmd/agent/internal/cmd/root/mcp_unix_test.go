@@ -14,6 +14,7 @@ import (
 // resource goes along, a prompt is a command, and a definition that has changed
 // is looked at.
 func TestInteractiveMCP(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[
 		{text: ["Ready."]},
 		{calls: [{name: near__echo, args: {text: hello}}]},

@@ -19,6 +19,7 @@ func TestHugeAnswer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends 100 MB for each API")
 	}
+	t.Parallel()
 	const most = 300 << 10 // KiB
 	piece := strings.Repeat("a long text, ", 5000)
 	messages := `{"type":"message_start","message":{"id":"m","model":"m","usage":{"input_tokens":1}}}` + "\n\n" + `data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`

@@ -11,6 +11,7 @@ import (
 // TestInteractiveMode: Shift+Tab, /mode and /permissions switch the permission
 // mode, and what it allows.
 func TestInteractiveMode(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[
 		{calls: [{name: write_file, args: {file_path: one.txt, content: one}}]}, {text: ["First answer."]},
 		{calls: [{name: write_file, args: {file_path: two.txt, content: two}}]}, {text: ["Second answer."]}]`)
@@ -41,6 +42,7 @@ func TestInteractiveMode(t *testing.T) {
 // TestInteractiveResume: /resume offers the sessions of the directory, without
 // those of subagents, and one is found by its prompt.
 func TestInteractiveResume(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[
 		{calls: [{name: spawn_agent, args: {task: "look around"}}]}, {text: ["Looked."]},
 		{text: ["First answer."]}, {text: ["Second answer."]}]`)

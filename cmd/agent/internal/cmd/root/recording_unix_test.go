@@ -13,6 +13,7 @@ import (
 // and writing files with secrets: the recording has their sizes, and a replay of the
 // same session works.
 func TestRecordingOfSensitiveFiles(t *testing.T) {
+	t.Parallel()
 	const old, fresh = "correct9horse7battery", "purple4monkey2dishwasher"
 	w := newWorld(t, `[
 		{calls: [{name: read_file, args: {file_path: .env}}]},

@@ -68,6 +68,7 @@ func TestInteractiveReview(t *testing.T) {
 
 // TestInteractiveFailingEdit: the question about an edit that would fail says why.
 func TestInteractiveFailingEdit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[
 		{calls: [{name: edit_file, args: {file_path: a.txt, old_string: two, new_string: TWO}}]},
 		{text: ["First answer."]}]`)

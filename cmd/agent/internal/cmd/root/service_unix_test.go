@@ -79,8 +79,14 @@ func TestService(t *testing.T) {
 	question = strings.TrimSpace(question)
 	w.wants(errs, "? Write", "agent answer --on "+url+" "+question)
 	session := question[:strings.LastIndex(question, "-")]
-	out, _ := w.agent(0, "sessions", "list", "--on", url)
-	w.wants(out, session, "parked, 1 question", "Make a file")
+	var out string
+	if err := await("the parked session", func() bool { // its record follows what the client got
+		out, _ = w.agent(0, "sessions", "list", "--on", url)
+		return strings.Contains(out, "parked, 1 question")
+	}); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	w.wants(out, session, "Make a file")
 
 	out, _ = w.agent(0, "answer", "--on", url)
 	w.wants(out, question, "Write", "Make a file")
@@ -116,6 +122,7 @@ func TestService(t *testing.T) {
 // TestServiceKilled kills a service while the model answers. Who follows the session
 // gets the answer from the next one, as the same stream.
 func TestServiceKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[{touch: asked, await: never, text: [Lost.]}, {text: [Found.]}]`)
 	first, url := w.serve("127.0.0.1:0")
 	a := w.execWith(nil, "--on", url, "Go")
@@ -133,6 +140,7 @@ func TestServiceKilled(t *testing.T) {
 
 // TestServiceExec denies what needs approval, and knows what a service does not take.
 func TestServiceExec(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToWrite)
 	_, url := w.serve("127.0.0.1:0")
 	a := w.execWith(nil, "--on", url, "Make a file")
@@ -179,6 +187,7 @@ func TestServiceExec(t *testing.T) {
 // TestServiceQuota: a tenant has as many sessions as its quota, others as the one of all.
 // The one of a flag is taken before that of the settings.
 func TestServiceQuota(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[{text: [One.]}, {text: [Two.]}]`)
 	w.settings(map[string]any{"service": map[string]any{"quotas": map[string]any{"default": map[string]int{"sessions": 500}, "*": map[string]int{"sessions": 1}}}})
 	_, url := w.serveWith("--listen", "127.0.0.1:0", "--no-sandbox", "--quota", "default:sessions=1,tokens=1000000,cost=2.5", "--quota", "third:running=3")
@@ -202,6 +211,7 @@ func TestServiceQuota(t *testing.T) {
 
 // TestServiceTerminal answers a question on the terminal, leaves, and comes back.
 func TestServiceTerminal(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToWrite)
 	_, url := w.serve("127.0.0.1:0")
 	s := w.onTerminal("--on", url)
@@ -225,6 +235,7 @@ func TestServiceTerminal(t *testing.T) {
 // of the service nor what is in the home directory, and its changes are those of the
 // session.
 func TestServiceIsolation(t *testing.T) {
+	t.Parallel()
 	if works, err := condition("sandbox"); err != nil || !works {
 		t.Skipf("no level of the sandbox works here (%v)", err)
 	}
@@ -252,6 +263,7 @@ func TestServiceIsolation(t *testing.T) {
 // TestServiceCancel: Ctrl-C cancels a run on a service; if the service does not answer,
 // the next one leaves it.
 func TestServiceCancel(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[{touch: asked, await: never, text: [Lost.]}, {touch: again, await: never, text: [Lost.]}]`)
 	_, url := w.serve("127.0.0.1:0")
 	a := w.execWith(nil, "--on", url, "Go")
@@ -290,6 +302,7 @@ func TestServiceCancel(t *testing.T) {
 // TestServiceSubagents: the stream of a run on a service has the events of subagents, as
 // that of a local run.
 func TestServiceSubagents(t *testing.T) {
+	t.Parallel()
 	const turns = `[{calls: [{name: spawn_agent, args: {task: "find out"}}, {name: wait, args: {agent_id: agent-1}}]}, {text: [The report.]}, {text: [It says so.]}]`
 	w := newWorld(t, turns)
 	_, url := w.serve("127.0.0.1:0")

@@ -138,6 +138,7 @@ const typedKey = "sk-proj-Zx81kQm44TtLw902NnBvCc67"
 
 // TestSetupOnATerminal checks that a key which is typed is not shown.
 func TestSetupOnATerminal(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[{text: ["yes"]}]`)
 	s := w.onTerminal("providers", "setup")
 	s.answer("Provider [local]:", "2\n")
@@ -158,6 +159,7 @@ func TestSetupOnATerminal(t *testing.T) {
 // TestSetupInterrupted checks that Ctrl-C at any question leaves the settings
 // and the terminal as they were: also where the echo is off.
 func TestSetupInterrupted(t *testing.T) {
+	t.Parallel()
 	for name, before := range map[string][]string{
 		"Provider [local]:": nil, "Endpoint [https://": {"2\n"}, "Key:": {"2\n", "\n"},
 	} {
@@ -190,6 +192,7 @@ func TestSetupInterrupted(t *testing.T) {
 // TestConfirmInterrupted checks that Ctrl-C at a yes/no question ends the command
 // with the exit code of an interrupt, and that nothing is done.
 func TestConfirmInterrupted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[]`)
 	home := filepath.Join(w.home, ".agent")
 	keepSession(t, home, "one", w.home)

@@ -72,6 +72,7 @@ func (m *tmux) sees(texts ...string) {
 
 // TestTmux goes through the screens of the dialogue with their keys.
 func TestTmux(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `[
 		{calls: [{name: read_file, args: {file_path: a.txt}}]},
 		{calls: [{name: edit_file, args: {file_path: a.txt, old_string: old, new_string: new, replace_all: true}}]},

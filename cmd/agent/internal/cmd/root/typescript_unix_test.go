@@ -27,6 +27,7 @@ func tsc(t *testing.T, modules, file, dir string) (string, error) {
 // TestTypeScriptClient runs the client of the documentation: compiled or, without the
 // compiler, as it is.
 func TestTypeScriptClient(t *testing.T) {
+	t.Parallel()
 	features, err := exec.Command("node", "-p", "process.features.typescript").Output()
 	if err != nil {
 		t.Skip("node is not installed")

@@ -16,6 +16,7 @@ import (
 // TestServiceWebhook: a webhook that fails while the service is killed is told by the
 // next one, with the same ID.
 func TestServiceWebhook(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToWrite)
 	type notice struct {
 		id   string
