@@ -54,6 +54,7 @@ type Installed struct {
 	data    string
 	home    string
 	set     map[string]string // of Set
+	store   *bundle.Store     // that it is installed in; nil if it is not
 }
 
 // Choices are what a user set for a plugin.
@@ -68,8 +69,10 @@ type Choices struct {
 
 // Bundles returns the bundles of the plugins that are installed in an agent's home or
 // linked, by name. Those whose files are not the approved ones are errors, and linked ones
-// that ask for more than was approved.
-func Bundles(ctx context.Context, home string) (list []Installed, failed []error) {
+// that ask for more than was approved. If the program is all that uses the files of a
+// plugin, only those are compared that are read here: the host compares all of them before
+// it starts the program. With all set, every file is compared.
+func Bundles(ctx context.Context, home string, all bool) (list []Installed, failed []error) {
 	if home == "" {
 		return nil, nil
 	}
@@ -77,13 +80,13 @@ func Bundles(ctx context.Context, home string) (list []Installed, failed []error
 	if err != nil {
 		failed = append(failed, err)
 	}
-	list, some := storedBundles(ctx, home, choices)
+	list, some := storedBundles(ctx, home, choices, all)
 	linked, more := linkedBundles(home, choices)
 	return append(list, linked...), slices.Concat(failed, some, more)
 }
 
 // storedBundles returns the bundles of the installed plugins.
-func storedBundles(ctx context.Context, home string, choices map[string]Choices) (list []Installed, failed []error) {
+func storedBundles(ctx context.Context, home string, choices map[string]Choices, all bool) (list []Installed, failed []error) {
 	store := bundle.Open(storeDir(home), bundle.Options{})
 	if _, err := os.Lstat(store.LockFile()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -97,27 +100,42 @@ func storedBundles(ctx context.Context, home string, choices map[string]Choices)
 		if !t.Pieces {
 			continue
 		}
-		_, changes, err := store.Verify(ctx, e.Name)
-		switch {
-		case err == nil && !e.Consented():
-			err = fmt.Errorf("its files changed since you approved them: run 'agent plugins update %s'", e.Name)
-		case err == nil && len(changes) > 0:
-			err = &ChecksumError{Plugin: e.Name, Changes: changes}
-		}
-		var b *bundles.Bundle
-		if err == nil {
-			b, err = bundles.Read(store.Path(e.Name), e.Name, t.Entry)
-		}
-		if err == nil && b.Name != e.Name {
-			err = fmt.Errorf("its name is %q, expected %q", b.Name, e.Name)
-		}
+		b, err := storedBundle(ctx, store, e, t.Entry, all)
 		if err != nil {
 			failed = append(failed, &brokenBundle{&Error{e.Name, err}, t.Hooked})
 			continue
 		}
-		list = append(list, Installed{Bundle: b, Source: sourceText(e.Source), Choices: choices[e.Name], data: DataDir(home, e.Name), home: home})
+		list = append(list, Installed{Bundle: b, Source: sourceText(e.Source), Choices: choices[e.Name], data: DataDir(home, e.Name), home: home, store: store})
 	}
 	return list, failed
+}
+
+// storedBundle reads the bundle of an installed plugin, and compares its files.
+func storedBundle(ctx context.Context, store *bundle.Store, e bundle.Entry, market json.RawMessage, all bool) (*bundles.Bundle, error) {
+	files, err := store.Approved(e)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	if !e.Consented() {
+		return nil, fmt.Errorf("its files changed since you approved them: run 'agent plugins update %s'", e.Name)
+	}
+	b, unreadable := bundles.ReadFiles(files, store.Path(e.Name), e.Name, market)
+	changes, err := files.Verify()
+	if err == nil && len(changes) == 0 && (all || unreadable != nil || !b.ProgramOnly()) {
+		_, changes, err = store.Verify(ctx, e.Name)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case len(changes) > 0:
+		return nil, &ChecksumError{Plugin: e.Name, Changes: changes}
+	case unreadable != nil:
+		return nil, unreadable
+	case b.Name != e.Name:
+		return nil, fmt.Errorf("its name is %q, expected %q", b.Name, e.Name)
+	}
+	return b, nil
 }
 
 // brokenBundle is the error of a bundle that cannot be used, and the events that the user

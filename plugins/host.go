@@ -187,6 +187,17 @@ func LogDir(home string) string { return filepath.Join(home, "logs", "plugins") 
 // storeDir returns the directory of the installed plugins.
 func storeDir(home string) string { return filepath.Join(home, "plugins") }
 
+// store returns the store of the installed plugins: that of a bundle, which has read the
+// lock file, if there is one.
+func (o *Options) store() *bundle.Store {
+	for _, b := range o.Bundles {
+		if b.store != nil && b.home == o.Home {
+			return b.store
+		}
+	}
+	return bundle.Open(storeDir(o.Home), bundle.Options{})
+}
+
 // found is a plugin that find returned.
 type found struct {
 	name   string
@@ -204,7 +215,7 @@ func find(ctx context.Context, o Options) []found {
 		list = append(list, foundBundled(b, o))
 	}
 	if o.Home != "" {
-		store := bundle.Open(storeDir(o.Home), bundle.Options{})
+		store := o.store()
 		entries, err := store.List(ctx)
 		if err != nil {
 			list = append(list, found{name: filepath.Base(store.LockFile()), scope: User, err: err})

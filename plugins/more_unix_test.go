@@ -4,7 +4,10 @@ package plugins_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,6 +146,7 @@ func TestAddFromArchive(t *testing.T) {
 	if err := p.Verify(t.Context()); err != nil {
 		t.Error(err)
 	}
+	comparesWhenNeeded(t, pl)
 	for name, text := range map[string]string{"no.tar": "not an archive", "nothing": ""} {
 		at := filepath.Join(work, name)
 		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
@@ -154,6 +158,49 @@ func TestAddFromArchive(t *testing.T) {
 	}
 	if _, err := add("nowhere"); err == nil || !strings.Contains(err.Error(), "no such folder or archive") {
 		t.Errorf("nothing: %v", err)
+	}
+}
+
+// comparesWhenNeeded: at an agent's start, an installed plugin is compared as far as it
+// is read; its program does not start if any file changed.
+func comparesWhenNeeded(t *testing.T, pl *place) {
+	t.Helper()
+	extra := filepath.Join(pl.home, "plugins", "good", "added.txt")
+	if err := os.WriteFile(extra, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if list, failed := plugins.Bundles(t.Context(), pl.home, false); len(list) != 1 || len(failed) > 0 {
+		t.Errorf("a file that nothing reads: %v, %v", list, failed)
+	}
+	changed := (*plugins.ChecksumError)(nil)
+	if list, failed := plugins.Bundles(t.Context(), pl.home, true); len(list) > 0 || len(failed) != 1 || !errors.As(failed[0], &changed) {
+		t.Errorf("all files: %v, %v", list, failed)
+	}
+	p := only(t, open(t, pl.options()))
+	tools, err := p.Tools(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := tools[0].Run(t.Context(), &core.Call{Args: json.RawMessage(`{"text":"x"}`), Output: io.Discard})
+	if err != nil || res.Code == "" || !strings.Contains(model.Parts(res.Content).Text(), "added.txt was added") {
+		t.Errorf("a call: %v, %+v", err, res)
+	}
+	if err := os.Remove(extra); err != nil {
+		t.Fatal(err)
+	}
+	spec := filepath.Join(pl.home, "plugins", "good", plugins.SpecFile)
+	text, err := os.ReadFile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(spec, append(text, '\n'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if list, failed := plugins.Bundles(t.Context(), pl.home, false); len(list) > 0 || len(failed) != 1 || !errors.As(failed[0], &changed) {
+		t.Errorf("an edited plugin.json: %v, %v", list, failed)
+	}
+	if err := os.WriteFile(spec, text, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -313,12 +313,16 @@ func (p *Plugin) retire() {
 // start starts a process.
 func (p *Plugin) start(l loaded) {
 	ctx := p.ctx
-	err := p.origin.verify(ctx, &l)
+	verified := make(chan error, 1)
+	go func() { verified <- p.origin.verify(ctx, &l) }() // beside what costs as much and runs none of them
+	p.host.supervisor.Prepare(ctx, p.host.sandbox)
+	spec := p.host.launchSpec(p, &l)
+	err := <-verified
 	var i *instance
 	if err == nil {
 		p.log.forget()
 		start := time.Now()
-		i, err = launch(ctx, p.host.launchSpec(p, &l))
+		i, err = launch(ctx, spec)
 		if started := p.host.started; started != nil {
 			started(p.Name(), time.Since(start), err)
 		}

@@ -117,6 +117,39 @@ func (d *diskCache) prune() {
 	}
 }
 
+// bodyFile is a cache file with the texts of a place's skills, which is read when the
+// first of them is needed.
+type bodyFile struct {
+	disk  *diskCache
+	name  string
+	sum   uint32 // of the file
+	once  sync.Once
+	bytes string // empty if the file is not the expected one
+}
+
+func (t *bodyFile) load() string {
+	t.once.Do(func() {
+		if data := t.disk.read(t.name); len(data) > 0 && checksum(data) == t.sum {
+			t.bytes = unsafe.String(unsafe.SliceData(data), len(data)) // nobody changes it
+		}
+	})
+	return t.bytes
+}
+
+// cachedText is where the text of a skill is.
+type cachedText struct {
+	of       *bodyFile // nil if the skill was not cached
+	from, to int
+}
+
+func (c cachedText) read() (string, bool) {
+	all := c.of.load()
+	if c.from < 0 || c.to < c.from || c.to > len(all) {
+		return "", false
+	}
+	return all[c.from:c.to], true
+}
+
 // load returns the cached skills of a place that have not changed, by the path of
 // their SKILL.md.
 func (d *diskCache) load(place string, list []found) map[string]*Skill {
@@ -124,21 +157,26 @@ func (d *diskCache) load(place string, list []found) map[string]*Skill {
 	if data == nil {
 		return nil
 	}
-	// The texts are parts of data, which nobody changes: copying the megabytes would
-	// take as long as reading them.
+	// The strings are parts of data, which nobody changes: copying them would take as
+	// long as reading them.
 	c := &coder{in: unsafe.String(unsafe.SliceData(data), len(data))}
-	now := map[string]found{}
-	for _, f := range list {
-		now[f.path()] = f
+	now := make(map[string]*found, len(list))
+	for i := range list {
+		now[list[i].at] = &list[i]
 	}
-	known := make(map[string]*Skill, len(list))
+	var sum int
+	c.count(&sum)
+	bodies := &bodyFile{disk: d, name: key("texts", place), sum: uint32(sum)}
+	known, all := make(map[string]*Skill, len(list)), make([]Skill, 0, len(list))
 	for len(c.in) > 0 && !c.failed {
 		var e cacheEntry
 		c.entry(&e)
 		if f, ok := now[e.path]; ok && f.state == e.state && !c.failed {
-			s := e.skill
+			all = append(all, e.skill) // at most one of each in the list, so that nothing moves
+			s := &all[len(all)-1]
 			s.Scope, s.Base, s.Dir, s.File, s.Files, s.State = f.place.Scope, f.place.Base, f.dir, e.path, os.DirFS(f.dir), StateOn
-			known[e.path] = &s
+			s.text.of = bodies
+			known[e.path] = s
 		}
 	}
 	if c.failed {
@@ -150,13 +188,22 @@ func (d *diskCache) load(place string, list []found) map[string]*Skill {
 // store writes the skills of a place as they are at a time, except those that
 // changed just before: a further change could leave no trace.
 func (d *diskCache) store(place string, list []cached, at time.Time) {
-	c := &coder{out: make([]byte, 4, 1<<20), writing: true}
+	bodies := make([]byte, 4, 1<<20)
+	c := &coder{writing: true}
 	for _, one := range list {
 		if one.skill != nil && one.found.state.settled(at) {
-			c.entry(&cacheEntry{one.found.path(), one.found.state, *one.skill})
+			e := cacheEntry{one.found.at, one.found.state, *one.skill}
+			e.skill.text.from = len(bodies) - 4
+			bodies = append(bodies, one.skill.Body()...)
+			e.skill.text.to = len(bodies) - 4
+			c.entry(&e)
 		}
 	}
-	d.write(key("skills", place), c.out)
+	head := &coder{out: make([]byte, 4, len(c.out)+16), writing: true}
+	sum := int(checksum(bodies[4:]))
+	head.count(&sum)
+	d.write(key("texts", place), bodies)
+	d.write(key("skills", place), append(head.out, c.out...))
 }
 
 // index returns the index of skills, from the cache if they are many.
@@ -193,7 +240,7 @@ func newIndex(list []*Skill) *rank.Index {
 type cacheEntry struct {
 	path  string
 	state fileState
-	skill Skill // its manifest, hash and diagnostics
+	skill Skill // its manifest, hash and diagnostics, and where its text is
 }
 
 // coder writes values, or reads them in the same order.
@@ -212,7 +259,7 @@ func (c *coder) entry(e *cacheEntry) {
 	}
 	e.state.Number = uint64(number)
 	m := &e.skill.Manifest
-	for _, s := range []*string{&e.skill.Hash, &m.Name, &m.Description, &m.Brief, &m.WhenToUse, &m.Version, &m.License, &m.Compatibility, &m.ArgumentHint, &m.Agent, &m.Model, (*string)(&m.Effort), &m.Hooks, &m.Body} {
+	for _, s := range []*string{&e.skill.Hash, &m.Name, &m.Description, &m.Brief, &m.WhenToUse, &m.Version, &m.License, &m.Compatibility, &m.ArgumentHint, &m.Agent, &m.Model, (*string)(&m.Effort), &m.Hooks} {
 		c.text(s)
 	}
 	for _, l := range []*[]string{&m.Arguments, &m.Triggers.Keywords, &m.Triggers.Verbs, &m.Triggers.Patterns, &m.Toolsets, &m.Scripts, &m.AllowedTools, &m.Paths} {
@@ -221,7 +268,9 @@ func (c *coder) entry(e *cacheEntry) {
 	for _, b := range []*bool{&m.Fork, &m.Disabled, &m.NoModel, &m.NoUser} {
 		c.truth(b)
 	}
-	c.count(&m.BodyLine)
+	for _, n := range []*int{&m.BodyLine, &e.skill.text.from, &e.skill.text.to} {
+		c.count(n)
+	}
 	c.pairs(&m.Metadata)
 	n := len(e.skill.Diagnostics)
 	c.count(&n)

@@ -41,6 +41,7 @@ func TestCoder(t *testing.T) {
 	fill(reflect.ValueOf(&e.skill.Diagnostics).Elem())
 	fill(reflect.ValueOf(&e.state).Elem())
 	e.skill.Hash = "h"
+	e.skill.Manifest.Body, e.skill.text = "", cachedText{from: 3, to: 5} // it is in another file
 	w := &coder{writing: true}
 	w.entry(&e)
 	var got cacheEntry
@@ -93,7 +94,7 @@ func TestCacheEntries(t *testing.T) {
 		t.Error("an entry of a file that changed just now")
 	}
 	d.store(dir, entries, time.Now().Add(time.Hour))
-	if known := d.load(dir, list); len(known) != 1 || known[file].Body != "one" || known[file].State != StateOn {
+	if known := d.load(dir, list); len(known) != 1 || known[file].Body() != "one" || known[file].State != StateOn {
 		t.Fatalf("loaded %+v", known)
 	}
 	put("longer than one")

@@ -201,7 +201,7 @@ func markOf(text string) string {
 
 // filled returns a skill's text with arguments and folders in their places.
 func (s *Skill) filled(args string, session core.SessionInfo) string {
-	text, _ := Values{Args: args, Names: s.Arguments, Dir: s.Dir, Session: session}.Fill(s.Body)
+	text, _ := Values{Args: args, Names: s.Arguments, Dir: s.Dir, Session: session}.Fill(s.Body())
 	return text
 }
 

@@ -25,18 +25,23 @@ const manifestFile = "SKILL.md"
 
 // found is a SKILL.md and where it was found.
 type found struct {
-	place Place
+	place *Place
+	at    string // its path
 	dir   string // on disk; empty for a bundled one
 	rel   string // relative to the place, with slashes
 	file  string // its name as it is written
 	state fileState
 }
 
-func (f found) path() string {
-	if f.dir == "" {
-		return string(f.place.Scope) + "/" + path.Join(f.rel, f.file)
+// newFound returns a found SKILL.md; dir is empty for a bundled one.
+func newFound(p *Place, dir, rel, file string, state fileState) found {
+	f := found{place: p, dir: dir, rel: rel, file: file, state: state}
+	if dir == "" {
+		f.at = string(p.Scope) + "/" + path.Join(rel, file)
+	} else {
+		f.at = filepath.Join(dir, file)
 	}
-	return filepath.Join(f.dir, f.file)
+	return f
 }
 
 // walker looks for skills in one place.
@@ -171,18 +176,19 @@ func (w *walker) visit(at folder) (below []folder) {
 // takeQuickly takes a skill without listing its folder, if its SKILL.md is a
 // regular file of exactly this name: most are.
 func (w *walker) takeQuickly(at folder) bool {
-	info, err := os.Lstat(filepath.Join(at.real, manifestFile))
-	if err != nil || !info.Mode().IsRegular() {
+	file := at.real + string(filepath.Separator) + manifestFile
+	state, ok := regularFile(file)
+	if !ok {
 		return false
 	}
-	w.found = append(w.found, found{place: w.place, dir: at.real, rel: at.rel, file: manifestFile, state: stateOf(info)})
+	w.found = append(w.found, found{place: &w.place, at: file, dir: at.real, rel: at.rel, file: manifestFile, state: state})
 	return true
 }
 
 // folder returns the real path of an entry that is a folder, or a link to one.
 func (w *walker) folder(e fs.DirEntry, below, parent string) (string, bool) {
 	if e.Type()&fs.ModeSymlink == 0 || w.real == "" {
-		return filepath.Join(parent, e.Name()), e.IsDir()
+		return strings.TrimSuffix(parent, string(filepath.Separator)) + string(filepath.Separator) + e.Name(), e.IsDir()
 	}
 	info, err := fs.Stat(w.files, below)
 	if err != nil || !info.IsDir() {
@@ -210,7 +216,7 @@ var keptEdits = lazy.Regexp(`.\.orig(-[0-9]+)?$`)
 // skipped reports whether a folder is hidden, contains dependencies, or keeps what
 // the user edited in an installed skill.
 func skipped(name string) bool {
-	return name == "node_modules" || keptEdits().MatchString(name) || name != "." && strings.HasPrefix(name, ".")
+	return name == "node_modules" || strings.Contains(name, ".orig") && keptEdits().MatchString(name) || name != "." && strings.HasPrefix(name, ".")
 }
 
 // manifestName returns the name of a folder's SKILL.md, ignoring case.
@@ -240,11 +246,10 @@ func (w *walker) take(rel, real, name string, linked bool) {
 		w.problem(w.onDisk(path.Join(rel, name)), "not a readable regular file")
 		return
 	}
-	f := found{place: w.place, rel: rel, file: name, state: stateOf(info)}
-	if w.real != "" {
-		f.dir = real
+	if w.real == "" {
+		real = ""
 	}
-	w.found = append(w.found, f)
+	w.found = append(w.found, newFound(&w.place, real, rel, name, stateOf(info)))
 }
 
 // ReadFolder reads one skill, given its folder or its SKILL.md.
@@ -266,7 +271,7 @@ func ReadFolder(at string) (*Skill, error) {
 	if name == "" {
 		return nil, fmt.Errorf("no SKILL.md in %s", at)
 	}
-	f := found{place: Place{Scope: ScopeUser, Dir: filepath.Dir(at)}, dir: at, rel: filepath.Base(at), file: name}
+	f := newFound(&Place{Scope: ScopeUser, Dir: filepath.Dir(at)}, at, filepath.Base(at), name, fileState{})
 	s, problem := f.read()
 	if problem != nil {
 		return nil, problem
@@ -284,17 +289,17 @@ func (f found) read() (*Skill, *Problem) {
 	}
 	data, err := readFile(files, f.file, maxFile+1)
 	if err != nil {
-		return nil, &Problem{Path: f.path(), Diagnostics: []Diagnostic{{File: f.path(), Line: 1, Column: 1, Severity: Error, Message: err.Error()}}}
+		return nil, &Problem{Path: f.at, Diagnostics: []Diagnostic{{File: f.at, Line: 1, Column: 1, Severity: Error, Message: err.Error()}}}
 	}
-	m, diagnostics := Parse(f.path(), data)
+	m, diagnostics := Parse(f.at, data)
 	if m == nil {
-		return nil, &Problem{Path: f.path(), Diagnostics: diagnostics}
+		return nil, &Problem{Path: f.at, Diagnostics: diagnostics}
 	}
 	folder := CleanName(path.Base(f.rel))
 	if f.rel == "." {
 		folder = CleanName(f.place.Plugin)
 	}
-	r := &report{file: f.path(), list: diagnostics}
+	r := &report{file: f.at, list: diagnostics}
 	switch {
 	case m.Name == "":
 		m.Name = folder
@@ -304,7 +309,7 @@ func (f found) read() (*Skill, *Problem) {
 	}
 	if m.Name == "" {
 		r.add(Error, 2, 1, "missing name, and the folder's name is not valid: use letters, digits and hyphens")
-		return nil, &Problem{Path: f.path(), Diagnostics: r.sorted()}
+		return nil, &Problem{Path: f.at, Diagnostics: r.sorted()}
 	}
 	if f.file != "SKILL.md" {
 		r.add(Note, 1, 1, "the file is named %q: other programs look for SKILL.md", f.file)
@@ -313,7 +318,7 @@ func (f found) read() (*Skill, *Problem) {
 		m.Name, m.Body = plugin+":"+m.Name, f.place.Fill(m.Body)
 	}
 	return &Skill{
-		Manifest: *m, Scope: f.place.Scope, Base: f.place.Base, Dir: f.dir, File: f.path(), Files: files,
+		Manifest: *m, Scope: f.place.Scope, Base: f.place.Base, Dir: f.dir, File: f.at, Files: files,
 		Hash: sumOf(data), State: StateOn, Diagnostics: r.sorted(), HookVars: f.place.HookVars,
 	}, nil
 }

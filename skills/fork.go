@@ -42,7 +42,7 @@ func (f Fork) Result(report string, err error) string {
 
 // request is the part of a task that says what the user asked for.
 func (s *Skill) request(task, args string, session core.SessionInfo) string {
-	if _, used := (Values{Args: args, Names: s.Arguments, Dir: s.Dir, Session: session}).Fill(s.Body); used || args == "" {
+	if _, used := (Values{Args: args, Names: s.Arguments, Dir: s.Dir, Session: session}).Fill(s.Body()); used || args == "" {
 		return task
 	}
 	return task + "\n\nARGUMENTS: " + args

@@ -127,7 +127,7 @@ func staged(f *fetched, b *Batch) ([]*Skill, error) {
 	}
 	var all []found
 	if name := manifestName(entries); name != "" {
-		all = []found{{place: Place{Scope: ScopeUser, Dir: filepath.Dir(top)}, dir: top, rel: topName(f, top), file: name}}
+		all = []found{newFound(&Place{Scope: ScopeUser, Dir: filepath.Dir(top)}, top, topName(f, top), name, fileState{})}
 	} else {
 		places := []string{top}
 		for _, folder := range projectFolders {

@@ -185,7 +185,7 @@ func TestInstallFolder(t *testing.T) {
 		if data, err := os.ReadFile(filepath.Join(kept, "SKILL.md")); err != nil || !strings.Contains(string(data), "mine") {
 			t.Errorf("kept: %q, %v", data, err)
 		}
-		if c := lib.Catalog(); len(c.Skills) != 1 || c.Skills[0].Body != "y" {
+		if c := lib.Catalog(); len(c.Skills) != 1 || c.Skills[0].Body() != "y" {
 			t.Errorf("updated: %s", states(c))
 		}
 	}
@@ -199,8 +199,8 @@ func TestInstallFolder(t *testing.T) {
 	if err := in.Accept(t.Context(), "pdf", now); err != nil {
 		t.Fatal(err)
 	}
-	if s, _ := lib.Catalog().Find("pdf"); s.State != skills.StateOn || s.Body != "mine, and longer than it was" {
-		t.Errorf("accepted: %s %q", s.State, s.Body)
+	if s, _ := lib.Catalog().Find("pdf"); s.State != skills.StateOn || s.Body() != "mine, and longer than it was" {
+		t.Errorf("accepted: %s %q", s.State, s.Body())
 	}
 	if err := in.Remove(t.Context(), "pdf", false); err != nil {
 		t.Fatal(err)
@@ -446,7 +446,7 @@ func TestInstallGit(t *testing.T) {
 	address := "file://" + filepath.ToSlash(repo.dir)
 	in := skills.NewInstaller(filepath.Join(tempDir(t), "skills"), nil)
 	o := install(t, in, address+"//skills/a@v1", allTerms)
-	if o.Commit != first || o.Origin.Path != "skills/a" || o.Skill.Body != "first" {
+	if o.Commit != first || o.Origin.Path != "skills/a" || o.Skill.Body() != "first" {
 		t.Errorf("offer %+v", o)
 	}
 	if b := fetch(t, in, address); len(b.Offers) != 2 {

@@ -133,17 +133,32 @@ func (l *Library) latest() *Catalog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.current == nil {
-		go l.scan().Matcher() // the first input waits for it; it ends soon
+		l.scan()
 		l.fresh = time.Now()
 	}
 	return l.current
+}
+
+// Begin starts to read the skills. The first caller that needs them waits for that.
+func (l *Library) Begin() {
+	l.mu.Lock()
+	if l.current != nil {
+		l.mu.Unlock()
+		return
+	}
+	go func() { // ends when they are read
+		c := l.scan()
+		l.fresh = time.Now()
+		l.mu.Unlock()
+		c.Matcher()
+	}()
 }
 
 // scan looks for changes. The caller has the lock.
 func (l *Library) scan() *Catalog {
 	disk := &diskCache{dir: l.opts.Cache}
 	seen := map[string]bool{}
-	read := map[string]cached{}
+	read := make(map[string]cached, len(l.read))
 	changed := l.current == nil
 	var order []cached
 	var problems []Problem
@@ -155,7 +170,7 @@ func (l *Library) scan() *Catalog {
 			known = disk.load(p.Dir, list)
 		}
 		for _, f := range list {
-			key := f.path()
+			key := f.at
 			c, ok := l.read[key]
 			if !ok || c.found.state != f.state {
 				c = cached{found: f, skill: known[key]}
@@ -185,25 +200,29 @@ func (l *Library) scan() *Catalog {
 // later ones with the same name, and identical ones are dropped.
 func (l *Library) arrange(order []cached, problems []Problem) *Catalog {
 	c := &Catalog{Version: l.versions, Problems: problems}
-	contents, names := map[string]bool{}, map[string]*Skill{}
+	type content struct{ name, hash string }
+	contents, names := make(map[content]bool, len(order)), make(map[string]*Skill, len(order))
+	c.Skills = make([]*Skill, 0, len(order))
 	locks := map[string]map[string]Lock{}
-	for _, at := range order {
+	copies := make([]Skill, len(order))
+	for i, at := range order {
 		if at.problem != nil {
 			c.Problems = append(c.Problems, *at.problem)
 			continue
 		}
-		s := *at.skill
-		key := strings.ToLower(s.Name) + "\x00" + s.Hash
+		s := &copies[i]
+		*s = *at.skill
+		key := content{strings.ToLower(s.Name), s.Hash}
 		if contents[key] {
 			continue
 		}
 		contents[key] = true
 		s.Diagnostics = slices.Clone(s.Diagnostics)
-		l.judge(&s, locks)
+		l.judge(s, locks)
 		if s.State == StateOn {
-			shadow(names, &s)
+			shadow(names, s)
 		}
-		c.Skills = append(c.Skills, &s)
+		c.Skills = append(c.Skills, s)
 	}
 	slices.SortStableFunc(c.Skills, func(a, b *Skill) int { return cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) })
 	return c

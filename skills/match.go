@@ -82,7 +82,7 @@ type Matcher struct {
 	skills    []*Skill
 	byName    map[string]int // by name and full name, in lower case
 	index     *rank.Index    // by full name
-	specs     []func() *spec // compiled on first use
+	specs     []lazySpec     // of the skills
 	withPaths int            // number of skills with Paths
 }
 
@@ -126,18 +126,18 @@ var rankFields = []rank.Field{{Name: "name", Weight: 1}, {Name: "description", W
 // indexed returns the texts of a skill that are indexed, by field.
 func indexed(s *Skill) []string {
 	t := s.Triggers
-	return []string{s.Name, positive(s.Description), strings.Join(slices.Concat(t.Keywords, t.Verbs, literals(t.Patterns), []string{positive(s.WhenToUse)}), "\n"), s.Body}
+	return []string{s.Name, positive(s.Description), strings.Join(slices.Concat(t.Keywords, t.Verbs, literals(t.Patterns), []string{positive(s.WhenToUse)}), "\n"), s.Body()}
 }
 
 // newMatcher is NewMatcher with an index from the cache, if there is one.
 func newMatcher(list []*Skill, cache *diskCache) *Matcher {
 	m := &Matcher{
-		skills: list, byName: map[string]int{}, specs: make([]func() *spec, len(list)), index: cache.index(list),
+		skills: list, byName: make(map[string]int, 2*len(list)), specs: make([]lazySpec, len(list)), index: cache.index(list),
 	}
 	for i, s := range list {
 		id := strings.ToLower(s.FullName())
 		m.byName[id], m.byName[strings.ToLower(s.Name)] = i, i
-		m.specs[i] = sync.OnceValue(func() *spec { return newSpec(&s.Manifest) })
+		m.specs[i].manifest = &s.Manifest
 		if len(s.Paths) > 0 {
 			m.withPaths++
 		}
@@ -149,6 +149,18 @@ func newMatcher(list []*Skill, cache *diskCache) *Matcher {
 // name.
 func nameAlone(name string) string {
 	return `(?:^|[\s"'(])` + regexp.QuoteMeta(name) + `(?:$|[\s"'),;:?!]|\.(?:\s|$))`
+}
+
+// lazySpec is compiled when it is first needed.
+type lazySpec struct {
+	manifest *Manifest
+	once     sync.Once
+	spec     *spec
+}
+
+func (l *lazySpec) get() *spec {
+	l.once.Do(func() { l.spec = newSpec(l.manifest) })
+	return l.spec
 }
 
 func newSpec(m *Manifest) *spec {
@@ -363,7 +375,7 @@ func (m *Matcher) search(in *input, o *MatchOptions, named map[*Skill]bool) (ran
 		for _, t := range h.Terms[:min(len(h.Terms), 5)] {
 			terms = append(terms, t.Text)
 		}
-		c := candidate{Match{Skill: m.skills[i], By: ByRank, Score: h.Score, Trigger: strings.Join(terms, ", ")}, h.Terms, m.specs[i]}
+		c := candidate{Match{Skill: m.skills[i], By: ByRank, Score: h.Score, Trigger: strings.Join(terms, ", ")}, h.Terms, m.specs[i].get}
 		if o.unrelated(c.Skill) {
 			c.HeldBack = "no file in the conversation matches its paths: " + strings.Join(c.Skill.Paths, ", ")
 			unrelated = append(unrelated, c)

@@ -2,6 +2,7 @@ package skills
 
 import (
 	"io/fs"
+	"path/filepath"
 	"strings"
 )
 
@@ -43,6 +44,25 @@ type Skill struct {
 	HookVars    map[string]string // of a plugin, see [Place]
 
 	lock Lock // if Installed
+	text cachedText
+}
+
+// Body returns the text after the frontmatter, which is read when it is first needed if
+// the rest of the skill came from a cache.
+func (s *Skill) Body() string {
+	if s.text.of == nil {
+		return s.Manifest.Body
+	}
+	if text, ok := s.text.read(); ok {
+		return text
+	}
+	data, err := readFile(s.Files, filepath.Base(s.File), maxFile+1)
+	if err == nil && sumOf(data) == s.Hash {
+		if m, _ := Parse(s.File, data); m != nil {
+			return m.Body
+		}
+	}
+	return "The SKILL.md of this skill has just changed: load the skill again."
 }
 
 // FullName returns SCOPE:NAME.

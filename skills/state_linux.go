@@ -14,3 +14,17 @@ func stateOf(info fs.FileInfo) fileState {
 	}
 	return s
 }
+
+// regularFile returns the state of a regular file, and whether it is one: what os.Lstat
+// would tell, for a third less.
+func regularFile(path string) (fileState, bool) {
+	var stat syscall.Stat_t
+	err := syscall.EINTR
+	for err == syscall.EINTR {
+		err, _ = syscall.Lstat(path, &stat).(syscall.Errno)
+	}
+	if err != 0 || stat.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		return fileState{}, false
+	}
+	return fileState{stat.Size, stat.Mtim.Nano(), stat.Ino, stat.Ctim.Nano()}, true
+}

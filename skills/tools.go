@@ -376,7 +376,7 @@ func (t *Tools) resource(in toolArgs) (string, *refusal) {
 		return "", refuse(core.CodeValidation, "The path %q is not in the skill's folder. Its files: %s.", in.Path, strings.Join(s.resources(), ", "))
 	}
 	if strings.EqualFold(name, "SKILL.md") {
-		return window(s.Body, in.Offset)
+		return window(s.Body(), in.Offset)
 	}
 	if err := s.contained(name); err != nil {
 		return "", refuse(core.CodeNotFound, "%v. Its files: %s.", err, strings.Join(s.resources(), ", "))

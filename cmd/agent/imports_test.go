@@ -232,6 +232,7 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/vt":              {},
 	"cmd/agent/internal/bench":           {"core/event", "core/model/...", "core/model/modeltest"},
 	"cmd/agent/internal/packaging":       {"cmd/agent/internal/cmd/root"},
+	"cmd/agent/internal/bench/plugin":    {"sdk"},
 	"cmd/agent/internal/bench/yardstick": {},
 	"cmd/agent/internal/searchbench":     {"core", "core/env", "core/model", "core/tools", "permissions"},
 }

@@ -114,8 +114,8 @@ func Scan(ctx context.Context, dir string, limits Limits) (Tree, error) {
 		return Tree{}, err
 	}
 	defer root.Close()
-	s := scan{ctx: ctx, root: root, limits: limits.filled(), names: spellings{}}
-	err = fs.WalkDir(root.FS(), ".", s.visit)
+	s := scan{ctx: ctx, limits: limits.filled(), names: spellings{}, buf: make([]byte, 64<<10)}
+	err = s.folder(root, "")
 	if err = errors.Join(err, errors.Join(s.refused...)); err != nil {
 		return Tree{}, err
 	}
@@ -126,19 +126,36 @@ func Scan(ctx context.Context, dir string, limits Limits) (Tree, error) {
 // scan is the state of Scan.
 type scan struct {
 	ctx     context.Context
-	root    *os.Root
 	limits  Limits
 	names   spellings
 	count   int
 	bytes   int64
 	files   []File
 	refused []error
+	buf     []byte
 }
 
-func (s *scan) visit(name string, entry fs.DirEntry, err error) error {
-	if err != nil || name == "." {
+// folder scans a folder; at is its path.
+func (s *scan) folder(root *os.Root, at string) error {
+	dir, err := root.Open(".")
+	if err != nil {
 		return err
 	}
+	entries, err := dir.ReadDir(-1)
+	dir.Close()
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, e := range entries {
+		if err := s.visit(root, path.Join(at, e.Name()), e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scan) visit(root *os.Root, name string, entry fs.DirEntry) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
@@ -158,17 +175,24 @@ func (s *scan) visit(name string, entry fs.DirEntry, err error) error {
 	switch {
 	case reason != "":
 	case entry.IsDir():
-		return nil
+		return s.enter(root, name, entry)
 	case !entry.Type().IsRegular():
 		reason = kindRefused(entry.Type())
 	default:
-		return s.hash(name)
+		return s.hash(root, name)
 	}
 	s.refused = append(s.refused, &RefusedError{name, reason})
-	if entry.IsDir() {
-		return fs.SkipDir
-	}
 	return nil
+}
+
+// enter scans a folder in another one.
+func (s *scan) enter(root *os.Root, name string, entry fs.DirEntry) error {
+	below, err := root.OpenRoot(entry.Name())
+	if err != nil {
+		return err
+	}
+	defer below.Close()
+	return s.folder(below, name)
 }
 
 // kindRefused returns why a file of this kind is refused.
@@ -179,33 +203,48 @@ func kindRefused(mode fs.FileMode) string {
 	return "not a file or folder"
 }
 
-// hash reads a file.
-func (s *scan) hash(name string) error {
-	f, err := s.root.Open(name)
+// hash reads a file of a folder.
+func (s *scan) hash(root *os.Root, name string) error {
+	f, err := readFile(s.ctx, root, path.Base(name), s.limits.FileBytes, nil, s.buf)
+	if kind := (*RefusedError)(nil); errors.As(err, &kind) {
+		return &RefusedError{name, kind.Reason}
+	}
 	if err != nil {
 		return err
+	}
+	if s.bytes += f.Size; f.Size > s.limits.FileBytes || s.bytes > s.limits.Bytes {
+		return &RefusedError{name, tooLarge(f.Size, s.limits)}
+	}
+	f.Path = name
+	s.files = append(s.files, f)
+	return nil
+}
+
+// readFile reads at most one more byte of a regular file than the given number, and
+// copies them to a writer, which may be nil. It uses buf, if there is one.
+func readFile(ctx context.Context, root *os.Root, name string, most int64, to io.Writer, buf []byte) (File, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return File{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return err
+		return File{}, err
 	}
 	if !info.Mode().IsRegular() {
-		return &RefusedError{name, kindRefused(info.Mode())}
+		return File{}, &RefusedError{name, kindRefused(info.Mode())}
 	}
 	h := sha256.New()
-	n, err := io.Copy(h, io.LimitReader(reader{s.ctx, f}, s.limits.FileBytes+1))
+	sink := io.Writer(h)
+	if to != nil {
+		sink = io.MultiWriter(h, to)
+	}
+	n, err := io.CopyBuffer(sink, io.LimitReader(reader{ctx, f}, most+1), buf)
 	if err != nil {
-		return err
+		return File{}, err
 	}
-	if s.bytes += n; n > s.limits.FileBytes || s.bytes > s.limits.Bytes {
-		return &RefusedError{name, tooLarge(n, s.limits)}
-	}
-	s.files = append(s.files, File{
-		Path: name, SHA256: hex.EncodeToString(h.Sum(nil)), Size: n,
-		Executable: modesKept && info.Mode()&0o100 != 0,
-	})
-	return nil
+	return File{Path: name, SHA256: hex.EncodeToString(h.Sum(nil)), Size: n, Executable: modesKept && info.Mode()&0o100 != 0}, nil
 }
 
 // tooLarge returns which limit a file of a size exceeds.

@@ -39,6 +39,7 @@ type Supervisor struct {
 	sandboxes *sandbox.Manager
 
 	starting sync.Once // the starter
+	prepares sync.WaitGroup
 	requests chan startRequest
 	quit     chan struct{}
 	wg       sync.WaitGroup
@@ -83,6 +84,22 @@ func NewSupervisor(opts Options) *Supervisor {
 // on this machine.
 func (s *Supervisor) Sandbox() *sandbox.Manager { return s.sandboxes }
 
+// Prepare starts what the first command would have to wait for: the guard and, unless
+// the mode is off, what the sandbox needs. It is for callers that have something else to
+// do before that command starts.
+func (s *Supervisor) Prepare(ctx context.Context, mode sandbox.Mode) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.prepares.Add(1)
+	s.mu.Unlock()
+	defer s.prepares.Done()
+	s.guard.prepare()
+	_, _ = s.sandboxes.Choose(ctx, mode) // the command gets the error
+}
+
 // runner starts processes of the sandbox.
 type runner struct{ s *Supervisor }
 
@@ -111,6 +128,7 @@ func (s *Supervisor) Close() error {
 	for _, p := range last {
 		<-p.done
 	}
+	s.prepares.Wait()
 	if ran {
 		s.endDetached()
 	}

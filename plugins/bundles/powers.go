@@ -47,6 +47,12 @@ func (b *Bundle) Powers() []string {
 	return slices.Compact(list)
 }
 
+// ProgramOnly reports whether, once the bundle was read, only its program uses files of
+// its folder: it has no skills, commands, hooks and servers, which may run some of them.
+func (b *Bundle) ProgramOnly() bool {
+	return b.Program && len(b.Skills)+len(b.Commands)+len(b.Hooks)+len(b.Servers)+len(b.Languages) == 0
+}
+
 // HookPoints returns the events that the bundle has hooks for, except those of its skills.
 func (b *Bundle) HookPoints() []string {
 	var list []string

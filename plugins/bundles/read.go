@@ -50,7 +50,12 @@ func Read(dir, name string, entry json.RawMessage) (*Bundle, error) {
 		return nil, err
 	}
 	defer root.Close()
-	r := &reader{files: root.FS(), b: &Bundle{Dir: dir, Name: cleanName(cmp.Or(name, filepath.Base(dir)))}, names: map[string]string{}}
+	return ReadFiles(root.FS(), dir, name, entry)
+}
+
+// ReadFiles is [Read], with the files of the folder given.
+func ReadFiles(files fs.FS, dir, name string, entry json.RawMessage) (*Bundle, error) {
+	r := &reader{files: files, b: &Bundle{Dir: dir, Name: cleanName(cmp.Or(name, filepath.Base(dir)))}, names: map[string]string{}}
 	if entry != nil {
 		if err := json.Unmarshal(entry, &r.entry); err != nil {
 			return nil, fmt.Errorf("the marketplace's entry: %w", err)

@@ -56,7 +56,7 @@ func (a *Agent) addBundles(ctx context.Context) error {
 	if a.opts.Home == "" {
 		return errors.New("agent.Open: Bundles need a Home")
 	}
-	installed, failed := plugins.Bundles(ctx, a.opts.Home)
+	installed, failed := plugins.Bundles(ctx, a.opts.Home, true)
 	for _, wanted := range a.opts.Bundles {
 		b, err := wanted.find(a.opts.Home, installed, failed)
 		if err != nil {

@@ -77,7 +77,7 @@ func (d *dataset) score(suite, pool string, log io.Writer) report {
 			result := m.Match(q.Query, skills.MatchOptions{})
 			samples = append(samples, r.count(q, result, log))
 			for _, a := range result.Activated {
-				tokens += len(a.Skill.Body) / 4
+				tokens += len(a.Skill.Body()) / 4
 			}
 			matches++
 		}

@@ -36,23 +36,21 @@ func (b *bench) measure(ctx context.Context, s *scenario, contestants []contesta
 	return samples, nil
 }
 
-// pair does one run, after one without a sandbox if the scenario compares them.
+// pair does one run, after the one that the scenario compares it with, if there is one.
 func (b *bench) pair(ctx context.Context, s *scenario, c contestant) (sample, error) {
-	if !s.confined || !c.judged {
+	if s.before == nil || !c.judged {
 		return b.once(ctx, s, c)
 	}
-	open := *s
-	open.confined = false
-	plain, err := b.once(ctx, &open, c)
+	before, err := b.once(ctx, s.before, c)
 	if err != nil {
 		return sample{}, err
 	}
 	one, err := b.once(ctx, s, c)
-	one.plain = plain.wall
+	one.before = &before
 	return one, err
 }
 
-// once does one run in a new workspace and home.
+// once does one run in a new workspace, and in a new home unless the scenario keeps one.
 func (b *bench) once(ctx context.Context, s *scenario, c contestant) (sample, error) {
 	dir, err := os.MkdirTemp(b.temp, "run-")
 	if err != nil {
@@ -62,6 +60,11 @@ func (b *bench) once(ctx context.Context, s *scenario, c contestant) (sample, er
 	workspace, home := filepath.Join(dir, "workspace"), filepath.Join(dir, "home")
 	for _, d := range []string{workspace, home} {
 		if err := os.Mkdir(d, 0o700); err != nil {
+			return sample{}, err
+		}
+	}
+	if s.home != nil && c.judged {
+		if home, err = b.keptHome(ctx, s, c); err != nil {
 			return sample{}, err
 		}
 	}
@@ -123,12 +126,7 @@ func (b *bench) launch(ctx context.Context, dir, workspace, home string, argv []
 	defer output.Close()
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.Dir = workspace
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"),
-		"HOME=" + home, "USERPROFILE=" + home,
-		"AGENT_HOME=" + filepath.Join(home, ".agent"),
-		"TMPDIR=" + dir, "TEMP=" + dir,
-	}
+	cmd.Env = environment(dir, home)
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("stopped: %w", ctx.Err())

@@ -329,6 +329,19 @@ func TestGrowthLeavesOutTheYardsticks(t *testing.T) {
 	}
 }
 
+// TestBeyond: a run is compared with the one just before it, and the yardstick's with
+// nothing.
+func TestBeyond(t *testing.T) {
+	before := sample{wall: 7 * time.Millisecond}
+	one := sample{wall: 10 * time.Millisecond, before: &before}
+	if got := beyond(wall)(one, one); got != 3 {
+		t.Errorf("beyond = %v, want 3", got)
+	}
+	if got := beyond(wall)(before, before); got != 7 {
+		t.Errorf("beyond nothing = %v, want 7", got)
+	}
+}
+
 func TestMedian(t *testing.T) {
 	for _, tt := range []struct {
 		values []float64

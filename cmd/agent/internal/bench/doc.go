@@ -1,6 +1,7 @@
 // Command bench runs the built agent against a model without latency and
 // prints the agent's own overhead: start-up, tool calls, output, streaming,
-// memory, how the cost of a turn grows with the session, long sessions and many.
+// memory, extensions, how the cost of a turn grows with the session, long sessions
+// and many.
 //
 //	go run ./cmd/agent/internal/bench [-runs N] [-only TEXT] [-check] [-page docs/performance.md]
 //

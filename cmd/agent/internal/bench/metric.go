@@ -29,8 +29,8 @@ type metric struct {
 type sample struct {
 	started time.Time
 	wall    time.Duration
-	plain   time.Duration // wall of the run without a sandbox before it, or 0
-	peak    int64         // bytes of resident memory, 0 if unknown
+	before  *sample // of the run before it that it is compared with, or nil
+	peak    int64   // bytes of resident memory, 0 if unknown
 	traffic traffic
 	output  []byte // of the process, its end
 }
@@ -39,12 +39,23 @@ var peakMemory = metric{"peak memory", mebibytes, 40, func(r, _ sample) float64 
 
 func wall(r, _ sample) float64 { return inMillis(r.wall) }
 
-// timesPlain is how many times as long the run took as the one without a sandbox.
+// timesPlain is how many times as long the run took as the one before it.
 func timesPlain(r, _ sample) float64 {
-	if r.plain == 0 {
+	if r.before == nil {
 		return 1
 	}
-	return float64(r.wall) / float64(r.plain)
+	return float64(r.wall) / float64(r.before.wall)
+}
+
+// beyond is by how much a value exceeds that of the run before it; the yardstick, which
+// has none, has the value itself.
+func beyond(value func(r, base sample) float64) func(r, base sample) float64 {
+	return func(r, base sample) float64 {
+		if r.before == nil {
+			return value(r, base)
+		}
+		return value(r, base) - value(*r.before, base)
+	}
 }
 
 func firstRequest(r, _ sample) float64 { return inMillis(r.traffic.arrivals[0].Sub(r.started)) }
@@ -52,6 +63,8 @@ func firstRequest(r, _ sample) float64 { return inMillis(r.traffic.arrivals[0].S
 func requestSize(r, _ sample) float64 { return float64(r.traffic.firstSize) / 1000 }
 
 func firstTurns(r, _ sample) float64 { return medianTurn(r.traffic.arrivals[:edge+1]) }
+
+func turn(r, _ sample) float64 { return medianTurn(r.traffic.arrivals) }
 
 func lastTurns(r, _ sample) float64 {
 	all := r.traffic.arrivals

@@ -15,11 +15,14 @@ type scenario struct {
 	name string
 	// command is what the agent runs without a model; the yardstick prints its
 	// version, which is what a process costs.
-	command []string
-	resume  string // the agent resumes this session; the yardstick begins one
-	// confined lets the agent run commands in its sandbox. Each of its runs comes
-	// after one without.
-	confined bool
+	command  []string
+	resume   string // the agent resumes this session; the yardstick begins one
+	confined bool   // the agent runs commands in its sandbox
+	// home makes what the agent's home has; the runs share it, as from the second
+	// start on. Nil is a new home for each run.
+	home func(m *homeMaker, home string) error
+	// before is what the agent runs before each run, to compare them.
+	before *scenario
 
 	calls     int
 	tool      string
@@ -36,6 +39,7 @@ type scenario struct {
 
 const (
 	shortCalls   = 50
+	manyCalls    = 300
 	longCalls    = 2_000
 	fileLines    = 200
 	outputBytes  = 10_000_000
@@ -45,7 +49,7 @@ const (
 )
 
 func scenarios() []*scenario {
-	return slices.Concat(shortScenarios(), longScenarios())
+	return slices.Concat(shortScenarios(), extensionScenarios(), longScenarios())
 }
 
 // shortScenarios are of one session with few turns, or none.
@@ -66,8 +70,8 @@ func shortScenarios() []*scenario {
 				peakMemory,
 			},
 		},
-		shellCalls(fmt.Sprintf("%d shell calls", shortCalls), false, []metric{{"time", millis, 200, wall}, peakMemory}),
-		shellCalls(fmt.Sprintf("%d shell calls in the sandbox", shortCalls), true, []metric{{"time", millis, 0, wall}, {"time compared with no sandbox", factor, 1.6, timesPlain}}),
+		shellCalls(fmt.Sprintf("%d shell calls", shortCalls), []metric{{"time", millis, 200, wall}, peakMemory}),
+		inSandbox(shellCalls(fmt.Sprintf("%d shell calls in the sandbox", shortCalls), []metric{{"time", millis, 0, wall}, {"time compared with no sandbox", factor, 1.6, timesPlain}})),
 		{
 			name: fmt.Sprintf("%d reads of %d lines", shortCalls, fileLines), calls: shortCalls, deltas: 1,
 			tool:      "read_file",
@@ -93,14 +97,48 @@ func shortScenarios() []*scenario {
 }
 
 // shellCalls is a scenario of short commands.
-func shellCalls(name string, confined bool, metrics []metric) *scenario {
+func shellCalls(name string, metrics []metric) *scenario {
 	return &scenario{
-		name: name, calls: shortCalls, deltas: 1, confined: confined,
+		name: name, calls: shortCalls, deltas: 1,
 		tool: "shell",
 		// The sum is in the result only.
 		arguments: func(n int) string { return arguments("command", fmt.Sprintf("echo $((70000+%d))", n)) },
 		proof:     fmt.Sprint(70000 + shortCalls - 1),
 		metrics:   metrics,
+	}
+}
+
+// inSandbox compares a scenario in the sandbox with itself without.
+func inSandbox(s *scenario) *scenario {
+	plain := *s
+	s.before, s.confined = &plain, true
+	return s
+}
+
+// extensionScenarios are of plugins, MCP servers and skills.
+func extensionScenarios() []*scenario {
+	echo := func(n int) string { return arguments("text", fmt.Sprintf("%d.", n)) }
+	return []*scenario{
+		{
+			name:    "call of a plugin that does not run",
+			command: []string{"tools", "call", echoPlugin + "_echo", "--args", echo(0), "--allow", "plugin(" + echoPlugin + "/*)"},
+			proof:   "Echo: 0.", home: onePlugin,
+			metrics: []metric{{"time", millis, 35, wall}},
+		},
+		{
+			name: fmt.Sprintf("%d calls of a plugin", manyCalls), calls: manyCalls, deltas: 1,
+			tool: echoPlugin + "_echo", arguments: echo, proof: fmt.Sprintf("%d.", manyCalls-1), home: onePlugin,
+			before: &scenario{
+				name: fmt.Sprintf("%d reads of a line", manyCalls), calls: manyCalls, deltas: 1,
+				tool: "read_file", arguments: readArguments, prepare: files(manyCalls, 1), proof: line(manyCalls-1, 0),
+			},
+			metrics: []metric{{"a turn", millis, 0, turn}, {"a turn beyond one with a read", millis, 0.15, beyond(turn)}},
+		},
+		{
+			name:   fmt.Sprintf("%d skills, %d MCP servers and %d plugins", manySkills, manyServers, manyPlugins),
+			deltas: 1, home: manyExtensions, before: &scenario{name: "one answer", deltas: 1},
+			metrics: []metric{{"start to first request", millis, 0, firstRequest}, {"start beyond one without them", millis, 10, beyond(firstRequest)}},
+		},
 	}
 }
 

@@ -41,6 +41,7 @@ func (c *chat) opener(t *run.Task) host.Opener {
 			return host.Opened{}, errors.Join(err, a.Close())
 		}
 		setup.WarnUnrecorded(ctx, s, t.Agent.Permissions.AgentHome, t.Session.Ephemeral)
+		setup.WarnIncomplete(c.IO, t.Agent.Skills.Library)
 		c.root = s
 		c.agent, c.opts, c.model = a, t.Session, t.Session.Provider.Info().Model
 		return host.Opened{Session: s, Settings: c.settings(s), Close: a.Close, Waiting: c.queue.Deliver}, nil

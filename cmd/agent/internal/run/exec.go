@@ -14,7 +14,6 @@ import (
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
-	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/planmode"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/remote"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
@@ -220,9 +219,7 @@ func (o *Options) Configure(ctx context.Context, t *Task, set *setup.Setup) (err
 		fmt.Fprintf(o.Err, "agent: %s\n", w)
 	}
 	if lib := t.Agent.Skills.Library; lib != nil {
-		for _, p := range lib.Incomplete() {
-			fmt.Fprintf(o.Err, "agent: %s\n", display.OneLine(p.Error(), 500))
-		}
+		lib.Begin() // beside the rest of the start
 	}
 	for _, w := range set.MCPWarnings() {
 		fmt.Fprintf(o.Err, "agent: %s\n", w)

@@ -203,6 +203,7 @@ func (l *lines) open(set *setup.Setup, init *event.Event) host.Opener {
 		if err != nil {
 			return host.Opened{}, errors.Join(err, a.Close())
 		}
+		setup.WarnIncomplete(l.IO, l.Agent.Skills.Library)
 		if l.shared.socket != "" {
 			if err := s.Advertise(l.shared.socket); err != nil {
 				s.Warn(ctx, "LOCK", err.Error()) // other processes cannot attach

@@ -63,6 +63,7 @@ func (o *Options) Drive(ctx context.Context, asker core.Asker, do func(context.C
 	if t.Session.Journal == nil { // else somebody else records it
 		setup.WarnUnrecorded(ctx, s, t.Agent.Home, t.Session.Ephemeral)
 	}
+	setup.WarnIncomplete(o.IO, t.Agent.Skills.Library)
 	d.Agent = a
 	d.Opened = host.Opened{Session: s, Close: a.Close}
 	d.settings(s)

@@ -121,6 +121,7 @@ func (t *Task) open(ctx context.Context) (opened host.Opened, init event.Event, 
 		return opened, init, err
 	}
 	setup.WarnUnrecorded(ctx, s, t.Agent.Home, t.Session.Ephemeral)
+	setup.WarnIncomplete(t.IO, t.Agent.Skills.Library)
 	return host.Opened{Session: s, Close: a.Close}, t.initEvent(ctx, a, s), nil
 }
 

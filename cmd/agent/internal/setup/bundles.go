@@ -36,7 +36,7 @@ func (s *Setup) findBundles() *foundBundles {
 		return f
 	}
 	var all []plugins.Installed
-	all, f.failed = plugins.Bundles(context.Background(), s.Home)
+	all, f.failed = plugins.Bundles(context.Background(), s.Home, false)
 	for _, b := range all {
 		if !slices.Contains(s.Settings.Plugins.Disabled, b.Name) {
 			f.list = append(f.list, b)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	bundled "github.com/seed-009c0928/agent/bundled_skills"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/sdk/agent"
 	"github.com/seed-009c0928/agent/skills"
@@ -41,6 +42,17 @@ func (s *Setup) Library() *skills.Library {
 		o.Cache = filepath.Join(s.Home, "cache", "skills")
 	}
 	return skills.NewLibrary(o)
+}
+
+// WarnIncomplete prints which places of skills have more folders than are searched. The
+// library may be nil.
+func WarnIncomplete(s *cmdutil.IO, lib *skills.Library) {
+	if lib == nil {
+		return
+	}
+	for _, p := range lib.Incomplete() {
+		fmt.Fprintf(s.Err, "agent: %s\n", display.OneLine(p.Error(), 500))
+	}
 }
 
 // UntrustedSkills says which skills of the project are not used because its

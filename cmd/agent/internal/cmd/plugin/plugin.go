@@ -48,7 +48,7 @@ func (o *options) open(ctx context.Context) (*host, error) {
 	}
 	opts := set.PluginOptions()
 	opts.Disabled = nil
-	opts.Bundles, opts.BrokenBundles = plugins.Bundles(ctx, set.Home)
+	opts.Bundles, opts.BrokenBundles = plugins.Bundles(ctx, set.Home, true)
 	a, err := set.OpenPlugins(ctx, opts)
 	if err != nil {
 		return nil, err

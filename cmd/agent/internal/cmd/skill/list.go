@@ -33,7 +33,7 @@ func newSkillInfo(s *skills.Skill) skillInfo {
 	return skillInfo{
 		Name: s.Name, Scope: s.Scope, State: s.State, Why: s.Why, Brief: s.Brief, Description: s.Description, Version: s.Version, License: s.License,
 		File: s.File, Installed: s.Installed, Triggers: s.Triggers, AllowedTools: s.AllowedTools, Toolsets: s.Toolsets,
-		Tokens: len(s.Body) / 4, Diagnostics: append([]skills.Diagnostic{}, s.Diagnostics...),
+		Tokens: len(s.Body()) / 4, Diagnostics: append([]skills.Diagnostic{}, s.Diagnostics...),
 	}
 }
 

@@ -41,7 +41,7 @@ func (o *showOptions) run(name string) error {
 		return cmdutil.WriteJSON(o.Out, struct {
 			skillInfo
 			Text string `json:"text"`
-		}{info, skill.Body})
+		}{info, skill.Body()})
 	}
 	return printSkill(o.Out, info, skill)
 }
@@ -68,7 +68,7 @@ func printSkill(out io.Writer, info skillInfo, skill *skills.Skill) error {
 	for _, d := range info.Diagnostics {
 		fmt.Fprintln(out, display.OneLine(d.Error(), 1000))
 	}
-	_, err := fmt.Fprintf(out, "\n%s\n", display.Visible(skill.Body))
+	_, err := fmt.Fprintf(out, "\n%s\n", display.Visible(skill.Body()))
 	return err
 }
 
