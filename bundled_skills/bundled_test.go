@@ -31,7 +31,7 @@ func TestBundledSkillsAreClean(t *testing.T) {
 		if demoted := s.Demoted(); len(demoted) > 0 { // the matcher relies on that
 			t.Errorf("%s: triggers that match ordinary inputs: %v", s.Name, demoted)
 		}
-		if n := len(s.Body); n > 4500 {
+		if n := len(s.Body()); n > 4500 {
 			t.Errorf("%s has %d bytes: keep bundled skills short", s.Name, n)
 		}
 	}
