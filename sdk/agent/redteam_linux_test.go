@@ -78,10 +78,10 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// apartVariable has the name of the subtest that runs in a process of its own.
+// apartVariable has the name of the subtest that runs in a separate process.
 const apartVariable = "AGENT_TEST_APART"
 
-// apart runs a subtest, which sets variables, in a process of its own, so that it can
+// apart runs a subtest, which sets variables, in a separate process, so that it can
 // run beside others; false means that this is the process.
 func apart(t *testing.T) bool {
 	t.Helper()

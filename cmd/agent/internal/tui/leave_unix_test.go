@@ -26,7 +26,7 @@ func TestLineLeaveEndsWork(t *testing.T) {
 		{"Ctrl-C", false, []string{keyCtrlC + keyCtrlC}, keyCtrlC},
 		{"quit", false, []string{"/quit\r"}, "\r"},
 		{"a no stays", false, []string{"\x04", "n"}, "y"},
-		{"a session that goes on", true, nil, "\x04"},
+		{"a session that continues", true, nil, "\x04"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -19,8 +19,8 @@
 // agent alone, on that socket:
 //
 //	sends  'C', pid or 0, errno when it is forked or not (by the server)
-//	gets   the size of an image, a [Word], with three or four files, which become
-//	       its descriptors 0 to 2 and 4, then the image of a [Plan]
+//	gets   the size of an image, a [Word], with three or four files (a holder: none),
+//	       which become its descriptors 0 to 2 and 4, then the image of a [Plan]
 //	sends  'L' with a socket, for each step that says Send
 //	sends  'S' when the command runs (of a plan with Init), or the holder is ready
 //	sends  'F', step, errno if a step failed, and exits
@@ -32,7 +32,7 @@
 // the rest.
 //
 // Without Init the helper becomes the command, and the socket just closes. The
-// server ends with the other end of its own socket.
+// server ends when the other end of its socket is closed.
 //
 // A helper is the copy of one thread of a Go program, without the others. So it
 // runs only functions that need nothing of the runtime: they are not split, do
