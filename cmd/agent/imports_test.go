@@ -230,11 +230,12 @@ var importRules = map[string][]string{
 	"cmd/agent/internal/page":            {"core/bead", "cmd/agent/internal/display", "cmd/agent/internal/insight", "core/event", "core/model", "core/store", "core/telemetry", "sdk/agent", "sdk/service", "sdk/service/api"},
 	"cmd/agent/internal/display":         {"core/event", "core/changes", "core/invisible"},
 	"cmd/agent/internal/vt":              {},
-	"cmd/agent/internal/bench":           {"core/event", "core/model/...", "core/model/modeltest"},
+	"cmd/agent/internal/bench":           {"cmd/agent/internal/bench/page", "core/event", "core/model/...", "core/model/modeltest"},
 	"cmd/agent/internal/packaging":       {"cmd/agent/internal/cmd/root"},
+	"cmd/agent/internal/bench/page":      {},
 	"cmd/agent/internal/bench/plugin":    {"sdk"},
 	"cmd/agent/internal/bench/yardstick": {},
-	"cmd/agent/internal/searchbench":     {"core", "core/env", "core/model", "core/tools", "permissions"},
+	"cmd/agent/internal/searchbench":     {"cmd/agent/internal/bench/page", "core", "core/env", "core/model", "core/tools", "permissions"},
 }
 
 // forAll lists the packages that every package may import.

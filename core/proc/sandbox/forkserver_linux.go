@@ -93,8 +93,8 @@ func (s *forkServer) forker(conn *net.UnixConn, cmd *exec.Cmd) *forker {
 }
 
 // hold returns a holder: a process in a user and a network namespace, in which
-// commands run one after the other. Making a network namespace, and removing it,
-// takes longer than everything else in a sandbox. It must be given to [release].
+// commands run one after the other: making a network namespace, and removing it,
+// takes about as long as the rest of a sandbox. It must be given to release.
 func (s *forkServer) hold(root *forker) (*forker, error) {
 	s.mu.Lock()
 	for len(s.idle) > 0 {

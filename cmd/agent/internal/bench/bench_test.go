@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	benchpage "github.com/seed-009c0928/agent/cmd/agent/internal/bench/page"
 	"github.com/seed-009c0928/agent/core/event"
 )
 
@@ -270,8 +271,8 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(data), pageStart)
-	table, _, _ := strings.Cut(rest, pageEnd)
+	_, rest, _ := strings.Cut(string(data), benchpage.Start(mark))
+	table, _, _ := strings.Cut(rest, benchpage.End(mark))
 	var got, want []string
 	for line := range strings.Lines(table) {
 		if cells := strings.Split(line, " | "); len(cells) > 3 {
@@ -288,7 +289,7 @@ func TestPage(t *testing.T) {
 		t.Errorf("%s has other rows or goals than are measured: run go run ./cmd/agent/internal/bench -page docs/performance.md\ngot  %q\nwant %q", page, got, want)
 	}
 	copied := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(copied, []byte("before\n"+pageStart+"old\n"+pageEnd+"after\n"), 0o600); err != nil {
+	if err := os.WriteFile(copied, []byte("before\n"+benchpage.Start(mark)+"old\n"+benchpage.End(mark)+"after\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	rows := []row{{label: "work: time", unit: millis, target: 20, results: []result{{1, 1, 2}, {9, 8, 10}}}}
@@ -299,8 +300,8 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const shown = "before\n" + pageStart + "a machine.\n\n| Measure | Goal | yardstick | agent |\n| --- | ---: | ---: | ---: |\n" +
-		"| work: time | ≤ 20 ms | 1 ms (1–2) | 9 ms (8–10) |\n" + pageEnd + "after\n"
+	shown := "before\n" + benchpage.Start(mark) + "a machine.\n\n| Measure | Goal | yardstick | agent |\n| --- | ---: | ---: | ---: |\n" +
+		"| work: time | ≤ 20 ms | 1 ms (1–2) | 9 ms (8–10) |\n" + benchpage.End(mark) + "after\n"
 	if string(written) != shown {
 		t.Errorf("got\n%s\nwant\n%s", written, shown)
 	}

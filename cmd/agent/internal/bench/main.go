@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/bench/page"
 )
 
 // options are the command's flags.
@@ -68,7 +70,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	defer server.Close()
 
 	b := &bench{model: server, temp: temp, timeout: opts.timeout}
-	machine := fmt.Sprintf("%s %s/%s, %d cores%s, median (min–max) of %d runs", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), load(), opts.runs)
+	machine := fmt.Sprintf("%s %s/%s, %d cores%s, median (min–max) of %d runs", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), page.Load(), opts.runs)
 	fmt.Fprintf(stdout, "%s\n\n", machine)
 	var rows []row
 	for _, s := range scenarios() {
@@ -97,17 +99,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return errMissed
 	}
 	return nil
-}
-
-// load tells the load average before the runs, where the system has a file of it:
-// what else runs makes the times worse.
-func load() string {
-	data, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return ""
-	}
-	average, _, _ := strings.Cut(string(data), " ")
-	return ", load average " + average
 }
 
 func parseOptions(args []string, stderr io.Writer) (options, error) {

@@ -3,31 +3,20 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/bench/page"
 )
 
-// The marks of docs/performance.md, between which the table is.
-const (
-	pageStart = "<!-- bench -->\n"
-	pageEnd   = "<!-- end of bench -->\n"
-)
+// mark is that of the table in docs/performance.md.
+const mark = "bench"
 
 // writePage replaces the table of a page.
 func writePage(name, machine string, contestants []contestant, rows []row) error {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	before, rest, found := strings.Cut(string(data), pageStart)
-	_, after, ended := strings.Cut(rest, pageEnd)
-	if !found || !ended {
-		return fmt.Errorf("%s: expected the lines %q and %q, between which the table goes", name, strings.TrimSpace(pageStart), strings.TrimSpace(pageEnd))
-	}
 	var table strings.Builder
 	fmt.Fprintf(&table, "%s.\n\n", machine)
 	markdown(&table, contestants, rows)
-	return os.WriteFile(name, []byte(before+pageStart+table.String()+pageEnd+after), 0o644)
+	return page.Replace(name, mark, table.String())
 }
 
 func markdown(w io.Writer, contestants []contestant, rows []row) {

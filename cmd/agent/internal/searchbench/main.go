@@ -14,6 +14,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/bench/page"
 )
 
 // goal is how many times the rival's time a search may take.
@@ -89,7 +91,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 	}
 	machine := fmt.Sprintf("%s %s/%s, %d cores%s, %s, %s; medians of %d runs", runtime.Version(), runtime.GOOS, runtime.GOARCH,
-		runtime.NumCPU(), load(), version(ctx, programs.ripgrep), version(ctx, programs.fd), opts.runs)
+		runtime.NumCPU(), page.Load(), version(ctx, programs.ripgrep), version(ctx, programs.fd), opts.runs)
 	fmt.Fprintf(stdout, "%s\n\n", machine)
 	var results []*result
 	for _, q := range queries() {
@@ -129,16 +131,6 @@ func version(ctx context.Context, path string) string {
 	}
 	line, _, _ := strings.Cut(string(out), "\n")
 	return line
-}
-
-// load tells the load average before the runs, where the system has a file of it.
-func load() string {
-	data, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return ""
-	}
-	average, _, _ := strings.Cut(string(data), " ")
-	return ", load average " + average
 }
 
 func wall(c cost) time.Duration { return c.wall }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	benchpage "github.com/seed-009c0928/agent/cmd/agent/internal/bench/page"
 )
 
 // TestMeasure: a search of each kind finds in a small tree what its rival does.
@@ -74,7 +76,7 @@ func TestQueries(t *testing.T) {
 // TestWritePage: the table replaces what is between the marks.
 func TestWritePage(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(page, []byte("before\n"+pageStart+"old\n"+pageEnd+"after\n"), 0o600); err != nil {
+	if err := os.WriteFile(page, []byte("before\n"+benchpage.Start(mark)+"old\n"+benchpage.End(mark)+"after\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	one := []cost{{3e6, 2e6}}
@@ -87,7 +89,7 @@ func TestWritePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(data)
-	if !strings.Contains(text, "| go: word | 7 | 3 ms | 2 ms | 1.50 | 1.00 | 3 ms | 1.00 |\n"+pageEnd+"after\n") || strings.Contains(text, "old") {
+	if !strings.Contains(text, "| go: word | 7 | 3 ms | 2 ms | 1.50 | 1.00 | 3 ms | 1.00 |\n"+benchpage.End(mark)+"after\n") || strings.Contains(text, "old") {
 		t.Errorf("the page is\n%s", text)
 	}
 	if !r.missed() {

@@ -2,27 +2,16 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
+
+	"github.com/seed-009c0928/agent/cmd/agent/internal/bench/page"
 )
 
-// The marks of docs/performance.md, between which the table is.
-const (
-	pageStart = "<!-- searches -->\n"
-	pageEnd   = "<!-- end of searches -->\n"
-)
+// mark is that of the table in docs/performance.md.
+const mark = "searches"
 
 // writePage replaces the table of a page.
 func writePage(name, machine string, trees []*corpus, results []*result) error {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	before, rest, found := strings.Cut(string(data), pageStart)
-	_, after, ended := strings.Cut(rest, pageEnd)
-	if !found || !ended {
-		return fmt.Errorf("%s: expected the lines %q and %q, between which the table goes", name, strings.TrimSpace(pageStart), strings.TrimSpace(pageEnd))
-	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s.\n\nThe trees: ", machine)
 	for i, c := range trees {
@@ -35,5 +24,5 @@ func writePage(name, machine string, trees []*corpus, results []*result) error {
 	for _, r := range results {
 		fmt.Fprintf(&text, "| %s |\n", strings.Join(r.cells(), " | "))
 	}
-	return os.WriteFile(name, []byte(before+pageStart+text.String()+pageEnd+after), 0o644)
+	return page.Replace(name, mark, text.String())
 }

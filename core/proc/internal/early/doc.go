@@ -28,8 +28,8 @@
 //	       processes that it started still run; they do until the socket is closed
 //
 // A holder is a helper that stays in its namespaces and forks others there, which
-// get the same requests as the server: making some namespaces takes longer than all
-// the rest.
+// get the same requests as the server: making some namespaces takes about as
+// long as all the rest.
 //
 // Without Init the helper becomes the command, and the socket just closes. The
 // server ends when the other end of its socket is closed.
