@@ -89,11 +89,11 @@ func (c *Confinement) Start() error {
 	if locks := (unix.Rlimit{}); unix.Getrlimit(unix.RLIMIT_LOCKS, &locks) == nil {
 		c.locks = bytesOf(locks)
 	}
+	c.vacant.Store(false) // a holder that cannot fork is not used again
 	h, err := c.from.helper(c.flags)
 	if err != nil {
 		return err
 	}
-	c.vacant.Store(false)
 	c.conn, c.cmd.Process = h.conn, h.process
 	return nil
 }
