@@ -221,6 +221,8 @@ func FuzzEditFile(f *testing.F) {
 	f.Add("x\n\n\n", "\n\n", "\r\n", true)
 	f.Add("“q”\n", `"q"`, "", false)
 	f.Add("b", "b", "\xe3\xe6", false)
+	f.Add("a\nb\x00\x7f\n", "b", "\xff", false)
+	f.Add("a\nb\x00", "b", "\xff", false) // two letters as UTF-16
 	f.Fuzz(func(t *testing.T, file, from, to string, all bool) {
 		where := env.NewMemory("", map[string]string{"f": file})
 		raw, err := json.Marshal(args{"file_path": "f", "old_string": from, "new_string": to, "replace_all": all})
@@ -251,7 +253,8 @@ func FuzzEditFile(f *testing.F) {
 		if !strings.Contains(file, "\r") && !strings.Contains(strings.ReplaceAll(in.New, "\r\n", "\n"), "\r") && strings.Contains(got, "\r") {
 			t.Errorf("%q got a CR: %q", file, got)
 		}
-		plain := !strings.ContainsAny(file+in.Old+in.New, "\r\uFEFF")
+		// With a zero byte, a short text may as well be UTF-16.
+		plain := !strings.ContainsAny(file+in.Old+in.New, "\r\uFEFF\x00")
 		if plain && strings.Count(file, in.Old) == 1 && !all {
 			if want := strings.Replace(file, in.Old, in.New, 1); got != want {
 				t.Errorf("got %q, want %q", got, want)

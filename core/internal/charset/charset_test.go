@@ -128,6 +128,7 @@ func TestDetectBinary(t *testing.T) {
 		"zeros":         make([]byte, 100),
 		"small numbers": bytes.Repeat([]byte{1, 0, 2, 0, 3, 0, 4, 0}, 50),
 		"text and zero": []byte("some text\x00more text"),
+		"unassigned":    []byte("a\nb\x00\x7f\n"), // U+0A61 as UTF-16
 		"mark and zero": append([]byte("\xff\xfe"), noise...),
 	} {
 		if e, ok := charset.Detect(data); ok {

@@ -106,8 +106,9 @@ func plausible(e Encoding, head []byte) bool {
 	return odd*50 <= total // the last rune may be cut off
 }
 
-// assigned are the characters of texts.
-var assigned = []*unicode.RangeTable{unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.C}
+// assigned are the characters of texts. It does not name unicode.C, which has the
+// unassigned ones, too, since Go 1.25.
+var assigned = []*unicode.RangeTable{unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.Cc, unicode.Cf, unicode.Co}
 
 // runes counts the invalid bytes and the characters above ASCII.
 func runes(data []byte) (bad, good int) {
