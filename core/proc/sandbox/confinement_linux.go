@@ -242,6 +242,9 @@ func (c *Confinement) enter() (err error) {
 // it and its attributes.
 func (c *Confinement) begin() *plan {
 	b := &plan{}
+	if before, ok := ahead(c.flags); ok {
+		b.ahead, b.slots = before.plan, uint8(len(replacedAhead))
+	}
 	if attr := c.cmd.SysProcAttr; attr != nil {
 		if attr.Setsid {
 			b.do("create a session", unix.SYS_SETSID)
@@ -255,9 +258,6 @@ func (c *Confinement) begin() *plan {
 	}
 	if c.locks != nil {
 		b.do("set the limit of file locks", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_LOCKS, c.locks, 0)
-	}
-	if c.Level == Namespace && !c.held {
-		b.identities()
 	}
 	return b
 }
@@ -281,12 +281,11 @@ func (c *Confinement) hand() error {
 	if c.rules != nil {
 		fds = append(fds, int(c.rules.Fd())) // descriptor 4
 	}
-	return hand(c.conn, c.plan, fds)
+	return hand(c.conn, c.plan.Image(), fds)
 }
 
-// hand gives a helper its files and a plan.
-func hand(conn *net.UnixConn, b *plan, fds []int) error {
-	image := b.Image()
+// hand gives a helper its files and the image of a plan.
+func hand(conn *net.UnixConn, image []byte, fds []int) error {
 	if _, _, err := conn.WriteMsgUnix(early.Word(uintptr(len(image))), unix.UnixRights(fds...), nil); err != nil {
 		return err
 	}

@@ -227,8 +227,13 @@ func (f *forker) fork(flags uintptr) (*helper, error) {
 		return nil, err
 	}
 	h := &helper{flags: flags, conn: conn}
-	h.process, err = os.FindProcess(pid)
-	return h, err
+	if h.process, err = os.FindProcess(pid); err != nil {
+		return h, err
+	}
+	if before, ok := ahead(flags); ok {
+		_ = hand(conn, before.image, nil) // an error of its own shows with the plan of the command
+	}
+	return h, nil
 }
 
 // request asks the process for a helper with a socket, and returns its process ID.
@@ -330,7 +335,7 @@ func beginHolding(conn *net.UnixConn) error {
 	b.loopback()
 	_ = conn.SetDeadline(time.Now().Add(enterTime))
 	defer conn.SetDeadline(time.Time{})
-	if err := hand(conn, b, nil); err != nil {
+	if err := hand(conn, b.Image(), nil); err != nil {
 		return fmt.Errorf("sandbox: send the plan to the holder of a network namespace: %w", err)
 	}
 	m, _, err := receive(conn)

@@ -47,7 +47,7 @@ const landlockFD = 4
 func landlockPlan(b *plan, p *Profile, dir string, files access) {
 	b.do("enter the working directory "+dir, unix.SYS_CHDIR, dir)
 	b.limit(p.Limits, false, false)
-	b.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
+	b.renounce()
 	b.do("enter the Landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, landlockFD, 0)
 	allowed := sockets(0)
 	switch {

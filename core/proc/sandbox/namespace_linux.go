@@ -41,28 +41,72 @@ type tree struct {
 	layer bool // may be missing
 }
 
-// namespacePlan adds the plan for level Namespace. The helper is the first process
-// of its namespaces and has all capabilities in them; its mounts are those of the
-// host, but changes are not visible outside. If it is held, a holder has set up the
-// network.
-func namespacePlan(b *plan, p *Profile, l *layout, dir string, abi int, held bool) {
+// replacedAhead are the replaced directories that are the same for all commands.
+var replacedAhead = [...]string{"/dev", "/run", "/proc"}
+
+// prepared is a plan that is the same for all commands, with its image.
+type prepared struct {
+	*plan
+	image []byte
+}
+
+// aheadPlan is the beginning of the plan for level Namespace, which a spare helper
+// carries out. The helper is the first process of its namespaces and has all
+// capabilities in them; its mounts are those of the host, but changes are not visible
+// outside. The first slots are the directories of replacedAhead as they were.
+func aheadPlan(held bool) prepared {
+	b := &plan{}
+	b.Ahead = true
+	for _, dir := range replacedAhead {
+		b.keep("open "+dir, unix.SYS_OPENAT, here, dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	}
+	if !held {
+		b.identities()
+	}
 	// Processes in the sandbox cannot open the memory of one that is not dumpable.
 	b.prctl("hide the helper", unix.PR_SET_DUMPABLE, 0)
 	b.do("keep mounts private", unix.SYS_MOUNT, "none", "/", "", unix.MS_REC|unix.MS_PRIVATE, 0)
+	b.replaceDev(b.cloneDevices())
+	b.mount("tmpfs", "/run", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=1m")
+	b.mount("proc", "/proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
+	b.file(maskFile, 0)
+	b.do("make a mask", unix.SYS_MKDIRAT, here, maskDir, 0)
+	b.renounce()
+	return prepared{b, b.Image()}
+}
+
+var (
+	aheadOwn  = sync.OnceValue(func() prepared { return aheadPlan(false) })
+	aheadHeld = sync.OnceValue(func() prepared { return aheadPlan(true) })
+)
+
+// ahead returns the plan for helpers with the flags, and whether there is one.
+func ahead(flags uintptr) (p prepared, ok bool) {
+	switch {
+	case flags&unix.CLONE_NEWNS == 0:
+		return prepared{}, false
+	case flags&unix.CLONE_NEWUSER == 0:
+		return aheadHeld(), true
+	}
+	return aheadOwn(), true
+}
+
+// namespacePlan adds the rest of the plan for level Namespace. If the helper is held,
+// a holder has set up the network.
+func namespacePlan(b *plan, p *Profile, l *layout, dir string, abi int, held bool) {
 	b.limit(p.Limits, true, held)
 	trees := b.cloneAll(p, l)
-	nodes := b.cloneDevices()
 	var tmp slot
 	if p.Tmp != "" {
 		tmp = b.clone(p.Tmp)
 	}
 	if !l.all {
 		b.sealPath("/", unix.AT_RECURSIVE)
+		for _, own := range [...]string{"/dev", "/dev/shm", "/dev/pts", "/run"} {
+			b.unseal(own)
+		}
 	}
 	b.replaceTmp(tmp)
-	b.replaceDev(nodes)
-	b.mount("tmpfs", "/run", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=1m")
-	b.mount("proc", "/proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
 	for _, t := range trees {
 		b.mountPoint(t)
 		move := b.attach(t.slot, t.path)
@@ -73,6 +117,9 @@ func namespacePlan(b *plan, p *Profile, l *layout, dir string, abi int, held boo
 	b.mask(l)
 	b.sealPath("/run", 0)
 	b.sealPath("/dev", 0)
+	for i, dir := range replacedAhead {
+		b.do("close "+dir, unix.SYS_CLOSE, slot(1+i))
+	}
 	if !held {
 		b.network(p)
 	}
@@ -227,24 +274,20 @@ func (b *plan) mountPoint(t tree) {
 	}
 }
 
+// The masks, until they are mounted.
+const maskFile, maskDir = "/dev/.masked", "/dev/.masked.d"
+
 // mask hides paths behind an empty file and directory that cannot be opened.
 func (b *plan) mask(l *layout) {
-	const file, dir = "/dev/.masked", "/dev/.masked.d"
-	made := false
 	for _, m := range l.masked {
 		if isReplaced(m.path) && !l.sees(m.path) {
 			continue // not visible anyway
 		}
-		if !made {
-			made = true
-			b.file(file, 0)
-			b.do("make a mask", unix.SYS_MKDIRAT, here, dir, 0)
-		}
-		from := file
+		from := maskFile
 		if m.dir {
-			from = dir
+			from = maskDir
 		}
-		cover := b.clone(from)
+		cover := b.keep("open "+from, unix.SYS_OPEN_TREE, here, from, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 		b.slots-- // no longer needed
 		b.seal(cover, "a mask")
 		first := len(b.Steps)
@@ -254,10 +297,8 @@ func (b *plan) mask(l *layout) {
 		}
 		b.do("close a mask", unix.SYS_CLOSE, cover)
 	}
-	if made {
-		b.do("remove the mask", unix.SYS_UNLINKAT, here, file, 0)
-		b.do("remove the mask", unix.SYS_UNLINKAT, here, dir, unix.AT_REMOVEDIR)
-	}
+	b.do("remove the mask", unix.SYS_UNLINKAT, here, maskFile, 0)
+	b.do("remove the mask", unix.SYS_UNLINKAT, here, maskDir, unix.AT_REMOVEDIR)
 }
 
 // network sets up the loopback interface of a network namespace, and opens the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -18,6 +19,7 @@ type plan struct {
 	early.Plan
 	what  []string
 	slots uint8
+	ahead *plan // was carried out before; nil for none
 }
 
 // do adds a system call. An argument is an integer, a slot, a string or bytes.
@@ -47,8 +49,15 @@ func (b *plan) failure(m early.Message) error {
 	switch {
 	case m.A == early.StepStart:
 		return &os.PathError{Op: "exec", Path: b.Path, Err: errno}
-	case int(m.A) < len(b.what):
-		return &stepError{b.what[m.A], errno}
+	case b.ahead != nil && int(m.A) < len(b.ahead.what):
+		return b.ahead.failure(m)
+	}
+	at := int(m.A)
+	if b.ahead != nil {
+		at -= len(b.ahead.what)
+	}
+	if at < len(b.what) {
+		return &stepError{b.what[at], errno}
 	}
 	return &stepError{"read the plan", errno}
 }
@@ -93,14 +102,32 @@ func ignore(s *early.Step, errnos ...unix.Errno) {
 // clone returns the tree at a path as a detached mount. A symbolic link is an
 // error.
 func (b *plan) clone(path string) slot {
-	return b.keep("open "+path, unix.SYS_OPEN_TREE, here, path,
-		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+	dir, rel := b.original(path)
+	return b.keep("open "+path, unix.SYS_OPEN_TREE, dir, rel,
+		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
+}
+
+// original returns a directory, and a path relative to it, that lead to what is at a
+// path outside the sandbox.
+func (b *plan) original(path string) (dir any, rel string) {
+	for i, covered := range replacedAhead {
+		if b.ahead != nil && Below(covered, path) {
+			return slot(1 + i), strings.TrimPrefix(path[len(covered):], "/")
+		}
+	}
+	return here, path
 }
 
 // seal makes a detached tree read-only.
 func (b *plan) seal(tree slot, what string) {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	b.do("make "+what+" read-only", unix.SYS_MOUNT_SETATTR, tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, bytesOf(attr), unix.MOUNT_ATTR_SIZE_VER0)
+}
+
+// unseal makes one of the process's own mounts writable again.
+func (b *plan) unseal(path string) {
+	attr := unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}
+	b.do("make "+path+" writable", unix.SYS_MOUNT_SETATTR, here, path, 0, bytesOf(attr), unix.MOUNT_ATTR_SIZE_VER0)
 }
 
 // sealPath makes the mount at a path read-only.
@@ -161,14 +188,18 @@ func (b *plan) prctl(what string, option, value int) *early.Step {
 	return b.do(what, unix.SYS_PRCTL, option, value, 0, 0, 0)
 }
 
-// disarm drops all capabilities, prevents new ones, and blocks dangerous system
-// calls. Flags are more flags for loading the filter.
-func (b *plan) disarm(filter []unix.SockFilter, flags int) {
+// renounce prevents the process's programs from getting capabilities.
+func (b *plan) renounce() {
 	b.prctl("forbid new privileges", unix.PR_SET_NO_NEW_PRIVS, 1)
 	ignore(b.prctl("clear the ambient capabilities", unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL), unix.EINVAL)
 	for c := range unix.CAP_LAST_CAP + 1 { // without CAP_SETPCAP there are none to drop
 		ignore(b.prctl("drop a capability", unix.PR_CAPBSET_DROP, c), unix.EINVAL, unix.EPERM)
 	}
+}
+
+// disarm drops all capabilities, and blocks dangerous system calls. Flags are more
+// flags for loading the filter. The process must have renounced others.
+func (b *plan) disarm(filter []unix.SockFilter, flags int) {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	b.do("drop all capabilities", unix.SYS_CAPSET, bytesOf(head), bytesOf(make([]unix.CapUserData, 2)...))
 	b.do("load the system call filter", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC|flags, filter)
@@ -199,7 +230,8 @@ func (b *plan) limit(l Limits, namespace, held bool) {
 	if kernelAtLeast(6, 14) {
 		const reserved = 301 // the kernel's minimum
 		text := strconv.Itoa(reserved + l.Processes)
-		fd := b.keep("open the limit of processes", unix.SYS_OPENAT, here, "/proc/sys/kernel/pid_max", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		dir, rel := b.original("/proc/sys/kernel/pid_max")
+		fd := b.keep("open the limit of processes", unix.SYS_OPENAT, dir, rel, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 		ignore(&b.Steps[len(b.Steps)-1], unix.EACCES, unix.EPERM, unix.EROFS, unix.ENOENT)
 		ignore(b.do("limit the processes", unix.SYS_WRITE, fd, []byte(text), len(text)), unix.EBADF, unix.EPERM, unix.EINVAL)
 		ignore(b.do("close the limit of processes", unix.SYS_CLOSE, fd), unix.EBADF)

@@ -19,8 +19,9 @@
 // agent alone, on that socket:
 //
 //	sends  'C', pid or 0, errno when it is forked or not (by the server)
-//	gets   the size of an image, a [Word], with three or four files (a holder: none),
-//	       which become its descriptors 0 to 2 and 4, then the image of a [Plan]
+//	gets   the size of an image, a [Word], with three or four files (a holder, and
+//	       for a plan that says Ahead: none), which become its descriptors 0 to 2
+//	       and 4, then the image of a [Plan], and the same again after one with Ahead
 //	sends  'L' with a socket, for each step that says Send
 //	sends  'S' when the command runs (of a plan with Init), or the holder is ready
 //	sends  'F', step, errno if a step failed, and exits

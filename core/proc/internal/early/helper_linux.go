@@ -18,6 +18,7 @@ type helper struct {
 	mask    uint64  // signals
 	action  [4]uintptr
 	status  int32
+	done    uint32 // steps of the plans before this one
 	image   unsafe.Pointer
 }
 
@@ -99,7 +100,8 @@ func (h *helper) hold() {
 	}
 }
 
-// begin takes the helper's socket, gets the plan and makes its system calls.
+// begin takes the helper's socket, gets the plans and makes their system calls. It
+// returns the last plan.
 //
 //go:nosplit
 //go:norace
@@ -107,13 +109,20 @@ func (h *helper) begin(socket uintptr) *head {
 	raw(syscall.SYS_DUP3, socket, FD, syscall.O_CLOEXEC, 0, 0, 0)
 	h.closeRange(FD+1, 0)
 	h.resetSignals()
-	if !h.load() {
-		h.fail(StepPlan, syscall.EBADMSG)
+	for {
+		if !h.load() {
+			h.fail(StepPlan, syscall.EBADMSG)
+		}
+		start := (*head)(h.image)
+		if start.ahead == 0 {
+			h.admitSignals(start.init == 1)
+			h.run(start.steps, start.count)
+			return start
+		}
+		h.run(start.steps, start.count)
+		h.done += uint32(start.count)
+		raw(syscall.SYS_MUNMAP, uintptr(h.image), h.word, 0, 0, 0, 0)
 	}
-	start := (*head)(h.image)
-	h.admitSignals(start.init == 1)
-	h.run(start.steps, start.count)
-	return start
 }
 
 // command runs the command, and ends with it.
@@ -163,9 +172,9 @@ func (h *helper) load() bool {
 		// Received files have numbers above their final ones, in this order.
 		if from := uintptr(h.files[i]); from != to {
 			raw(syscall.SYS_DUP3, from, to, flags, 0, 0, 0)
+			raw(syscall.SYS_CLOSE, from, 0, 0, 0, 0, 0)
 		}
 	}
-	h.closeRange(max(uintptr(files), FD)+1, 0)
 	at, errno := raw(syscall.SYS_MMAP, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, sysPrivate, ^uintptr(0), 0)
 	if errno != 0 {
 		return false
@@ -276,10 +285,10 @@ func (h *helper) run(at, count uintptr) {
 		case errno == 0:
 			h.slots[c.keep%Slots] = result
 			if c.send {
-				h.send(uint32(i), result)
+				h.send(h.done+uint32(i), result)
 			}
 		case errno >= errnos || c.ignore[errno/64]&(1<<(errno%64)) == 0:
-			h.fail(uint32(i), errno)
+			h.fail(h.done+uint32(i), errno)
 		case c.keep != 0:
 			h.slots[c.keep%Slots] = ^uintptr(0) // no descriptor
 		}

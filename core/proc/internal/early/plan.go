@@ -27,6 +27,9 @@ type Plan struct {
 	// Init makes the helper stay as the first process of its PID namespace:
 	// it starts the command as a child, reaps orphans and reports the end.
 	Init bool
+	// Ahead makes the helper get another plan after the steps. Their results stay in
+	// their slots. It has no command, and gets no files.
+	Ahead bool
 	// Hold makes the helper stay after the steps, and fork helpers as the server does:
 	// a holder of namespaces. It has no command, and gets no files.
 	Hold bool
@@ -76,6 +79,7 @@ type head struct {
 	env   uintptr // the same
 	init  uintptr // 1 = Plan.Init
 	hold  uintptr // 1 = Plan.Hold
+	ahead uintptr // 1 = Plan.Ahead
 }
 
 // call is a step.
@@ -111,6 +115,9 @@ func (p *Plan) Image() []byte {
 	}
 	if p.Hold {
 		h.hold = 1
+	}
+	if p.Ahead {
+		h.ahead = 1
 	}
 	copy(e.b, bytesOf([]head{h}))
 	return e.b
