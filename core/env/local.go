@@ -52,6 +52,7 @@ type Local struct {
 	owned      bool     // close the supervisor
 	sandbox    *Sandbox // may be nil
 	masked     func() *places
+	listings   func() *listings
 	tmp        tmpDir // for confined commands
 	sweeping   sync.WaitGroup
 }
@@ -90,6 +91,7 @@ func NewLocal(opts LocalOptions) (*Local, error) {
 	}
 	if l.sandbox != nil {
 		l.masked = sync.OnceValue(func() *places { return newPlaces(l.sandbox.Masked) })
+		l.listings = sync.OnceValue(func() *listings { return newListings(newNames(l.sandbox.ReadOnly), l.sandbox.Sensitive) })
 		l.sweeping.Go(l.sweep)
 	}
 	return l, nil

@@ -11,24 +11,30 @@ import (
 	"github.com/seed-009c0928/agent/core/proc/sandbox"
 )
 
-// names are protected names: a map from their last element, and those with a
-// pattern in it.
+// names are protected names by their last element, and those with a pattern in it.
 type names struct {
-	exact map[string][]string
-	wild  []string
+	exact map[string][]name
+	wild  []name
+}
+
+// name is a protected name: its elements, of which the last is split at its first *.
+type name struct {
+	elements       []string
+	prefix, suffix string
 }
 
 func newNames(patterns []string) *names {
-	n := &names{exact: map[string][]string{}}
+	n := &names{exact: map[string][]name{}}
 	for _, p := range patterns {
 		if filepath.IsAbs(p) {
 			continue
 		}
-		p = strings.TrimSuffix(p, "/")
-		if last := filepath.Base(p); strings.Contains(last, "*") {
-			n.wild = append(n.wild, p)
+		elements := strings.Split(strings.TrimSuffix(p, "/"), "/")
+		last := elements[len(elements)-1]
+		if prefix, suffix, wild := strings.Cut(last, "*"); wild {
+			n.wild = append(n.wild, name{elements, prefix, suffix})
 		} else {
-			n.exact[last] = append(n.exact[last], p)
+			n.exact[last] = append(n.exact[last], name{elements: elements})
 		}
 	}
 	return n
@@ -36,16 +42,30 @@ func newNames(patterns []string) *names {
 
 // match reports whether the end of a path is a protected name.
 func (n *names) match(path string) bool {
-	is := func(pattern string) bool {
-		end := path
-		for range strings.Count(path, "/") - strings.Count(pattern, "/") - 1 {
-			_, end, _ = strings.Cut(end[1:], "/")
-			end = "/" + end
+	last := path[strings.LastIndexByte(path, '/')+1:]
+	for _, e := range n.exact[last] {
+		if e.endOf(path) {
+			return true
 		}
-		ok, err := filepath.Match("/"+pattern, end)
-		return err == nil && ok
 	}
-	return slices.ContainsFunc(n.exact[filepath.Base(path)], is) || slices.ContainsFunc(n.wild, is)
+	for _, e := range n.wild {
+		if strings.HasPrefix(last, e.prefix) && (strings.HasSuffix(last, e.suffix) || strings.Contains(e.suffix, "*")) && e.endOf(path) {
+			return true
+		}
+	}
+	return false
+}
+
+// endOf reports whether the last elements of a path are the name.
+func (n *name) endOf(path string) bool {
+	for _, pattern := range slices.Backward(n.elements) {
+		at := strings.LastIndexByte(path, '/')
+		if ok, err := filepath.Match(pattern, path[at+1:]); at < 0 || err != nil || !ok {
+			return false
+		}
+		path = path[:at]
+	}
+	return true
 }
 
 // plantedEntries is the maximum number of entries that are checked after a command.
@@ -54,7 +74,7 @@ const plantedEntries = 50_000
 // inspection finds what a command leaves in writable directories that programs run,
 // load or obey later.
 type inspection struct {
-	names *names
+	dirs  *listings
 	roots []string
 	spare map[string]bool // granted themselves, or read-only: only others change them
 	since stamp
@@ -63,18 +83,18 @@ type inspection struct {
 }
 
 // inspect prepares the check of a command that is about to start.
-func inspect(n *names, roots []string) *inspection {
-	in := &inspection{names: n, spare: map[string]bool{}, known: map[string]stamp{}, left: plantedEntries}
-	in.add(roots)
-	in.since = now()
-	return in
+func inspect(dirs *listings, roots []string) *inspection {
+	look := &inspection{dirs: dirs, spare: map[string]bool{}, known: map[string]stamp{}}
+	look.add(roots)
+	look.since = now()
+	return look
 }
 
 // add adds writable files and directories.
 func (in *inspection) add(roots []string) {
 	for _, root := range roots {
 		in.spare[root] = true
-		if info, err := os.Lstat(root); err == nil && info.IsDir() && !in.names.match(root) {
+		if info, err := os.Lstat(root); err == nil && info.IsDir() && !in.dirs.names.match(root) {
 			in.roots = append(in.roots, root)
 		}
 	}
@@ -85,7 +105,7 @@ func (in *inspection) add(roots []string) {
 // the directories, which the process of this profile can write, and returns notes
 // for the model.
 func Watch(readOnly []string) func(p *sandbox.Profile, dirs []string) (notes []string) {
-	in := &inspection{names: newNames(readOnly), spare: map[string]bool{}, known: map[string]stamp{}, left: plantedEntries, since: now()}
+	in := inspect(newListings(newNames(readOnly), nil), nil)
 	return func(p *sandbox.Profile, dirs []string) (notes []string) {
 		in.add(dirs)
 		in.exclude(p.ReadOnly)
@@ -139,8 +159,9 @@ func (in *inspection) changed(path string) bool {
 
 // setAside renames what is new or changed, and returns the new names.
 func (in *inspection) setAside() (renamed []string) {
+	in.left = plantedEntries
 	for _, root := range in.roots {
-		in.walk(root, false, func(path string) {
+		in.walk(root, "", false, func(path string) {
 			if to, err := aside(root, path); err == nil {
 				renamed = append(renamed, to)
 			}
@@ -151,41 +172,40 @@ func (in *inspection) setAside() (renamed []string) {
 
 // walk reports the files below a directory. Among third-party files, only
 // repositories count: packages come with settings of editors and agents.
-func (in *inspection) walk(dir string, foreign bool, found func(path string)) {
-	entries, err := readSome(dir, in.left)
+func (in *inspection) walk(dir, rel string, foreign bool, found func(path string)) {
+	listing, err := in.dirs.of(dir, rel, in.left)
 	if err != nil {
 		return
 	}
-	if in.left -= len(entries); in.left <= 0 {
+	if in.left -= listing.size; in.left <= 0 {
 		return
 	}
-	if filepath.Base(dir) != ".git" && isGitDir(dir) { // without a working tree
+	if listing.bare { // without a working tree
 		in.git(dir, found)
 		return
 	}
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		switch {
-		case strings.Contains(e.Name(), sandbox.AsideSuffix), in.spare[path]:
-		case e.Name() == ".git":
-			in.gitEntry(path, e, found)
-		case !foreign && in.names.match(path):
-			in.protected(path, e, found)
-		case e.IsDir():
-			in.walk(path, foreign || slices.Contains(skipped, e.Name()), found)
+	for i := range listing.entries {
+		switch e := &listing.entries[i]; {
+		case strings.Contains(e.name, sandbox.AsideSuffix), in.spare[e.path]:
+		case e.name == ".git":
+			in.gitEntry(e, found)
+		case !foreign && e.protected:
+			in.protected(e, found)
+		case e.kind.IsDir():
+			in.walk(e.path, rel+e.name+"/", foreign || slices.Contains(skipped, e.name), found)
 		}
 	}
 }
 
 // protected reports the new and changed files at a protected path; all of it if it
 // is new.
-func (in *inspection) protected(path string, e fs.DirEntry, found func(path string)) {
-	_, known := in.known[path]
-	switch {
-	case !e.IsDir() && in.changed(path), e.IsDir() && !known && in.changed(path) && born(path, in.since):
-		found(path)
-	case e.IsDir():
-		_ = filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
+func (in *inspection) protected(e *entry, found func(path string)) {
+	_, known := in.known[e.path]
+	switch dir := e.kind.IsDir(); {
+	case !dir && in.changed(e.path), dir && !known && in.changed(e.path) && born(e.path, in.since):
+		found(e.path)
+	case dir:
+		_ = filepath.WalkDir(e.path, func(file string, d fs.DirEntry, err error) error {
 			if in.left--; err != nil || in.left <= 0 {
 				return fs.SkipAll
 			}
@@ -198,14 +218,14 @@ func (in *inspection) protected(path string, e fs.DirEntry, found func(path stri
 }
 
 // gitEntry reports what is new or changed in a repository.
-func (in *inspection) gitEntry(path string, e fs.DirEntry, found func(path string)) {
+func (in *inspection) gitEntry(e *entry, found func(path string)) {
 	switch {
-	case e.IsDir():
-		in.git(path, found)
-	case in.changed(path): // a file, or a link
-		dir, ok := gitFile(path)
-		if !ok || e.Type()&fs.ModeSymlink != 0 || !in.own(dir) {
-			found(path)
+	case e.kind.IsDir():
+		in.git(e.path, found)
+	case in.changed(e.path): // a file, or a link
+		dir, ok := gitFile(e.path)
+		if !ok || e.kind&fs.ModeSymlink != 0 || !in.own(dir) {
+			found(e.path)
 		}
 	}
 }

@@ -148,7 +148,7 @@ func (l *Local) ownGrant(cmd *core.Command) core.Grant {
 func (l *Local) sweep() {
 	sandbox.SweepTempDirs()
 	ignore := func(string) {}
-	scan(l.info.Roots, newNames(l.sandbox.ReadOnly), nil, ignore, func(path string) { sandbox.RemovePlaceholder(filepath.Clean(path)) })
+	scan(l.info.Roots, l.listings(), ignore, func(path string) { sandbox.RemovePlaceholder(filepath.Clean(path)) })
 }
 
 // grantFiles adds the granted paths to the profile. It returns what to check after
@@ -176,7 +176,7 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) *inspection 
 		mask(path)
 	}
 	committed := fixtures{roots: l.info.Roots, is: l.sandbox.Fixture}
-	look := protect(p, l.sandbox.ReadOnly, l.info.Roots, l.sandbox.Sensitive, func(path string) {
+	look := protect(p, l.sandbox.ReadOnly, l.listings(), l.info.Roots, func(path string) {
 		if !committed.has(path) {
 			mask(path)
 		}
@@ -191,13 +191,15 @@ func (l *Local) grantFiles(p *sandbox.Profile, grants []core.Grant) *inspection 
 
 // Protect adds what must not be written in the writable directories of a profile:
 // the names and paths of [Sandbox.ReadOnly].
-func Protect(p *sandbox.Profile, readOnly []string) { protect(p, readOnly, nil, nil, nil) }
+func Protect(p *sandbox.Profile, readOnly []string) {
+	protect(p, readOnly, newListings(newNames(readOnly), nil), nil, nil)
+}
 
 // Secrets returns the files to hide in directories that a process sees, found as in a
 // workspace; see [Sandbox.Sensitive] and [Sandbox.Fixture].
 func Secrets(dirs []string, secret, fixture func(path string) bool) (paths []string) {
 	committed := fixtures{roots: dirs, is: fixture}
-	scan(dirs, newNames(nil), secret, func(path string) {
+	scan(dirs, newListings(newNames(nil), secret), func(path string) {
 		if !committed.has(path) {
 			paths = append(paths, path)
 		}
@@ -207,14 +209,13 @@ func Secrets(dirs []string, secret, fixture func(path string) bool) (paths []str
 
 // protect adds protected paths to a profile, and reports sensitive files in its
 // writable directories and further ones. It returns what to check after the command.
-func protect(p *sandbox.Profile, readOnly, further []string, sensitive func(string) bool, mask func(path string)) *inspection {
-	names := newNames(readOnly)
+func protect(p *sandbox.Profile, readOnly []string, in *listings, further []string, mask func(path string)) *inspection {
 	for _, path := range readOnly {
 		if filepath.IsAbs(path) {
 			p.ReadOnly = append(p.ReadOnly, path)
 		}
 	}
-	look := inspect(names, p.Writable)
+	look := inspect(in, p.Writable)
 	repositories := 0
 	git := func(dir string) {
 		if repositories++; repositories > maxRepositories {
@@ -223,14 +224,14 @@ func protect(p *sandbox.Profile, readOnly, further []string, sensitive func(stri
 			protectGit(p, dir)
 		}
 	}
-	if names.match("/.git") {
+	if in.names.match("/.git") {
 		for _, dir := range look.roots {
 			git(dir)
 		}
 	}
 	roots := slices.Concat(further, p.Writable)
 	slices.Sort(roots)
-	scan(slices.Compact(roots), names, sensitive, mask, func(path string) {
+	scan(slices.Compact(roots), in, mask, func(path string) {
 		look.remember(path)
 		switch dir := filepath.Dir(path); {
 		case filepath.Base(path) != ".git":
@@ -411,7 +412,7 @@ var skipped = []string{"node_modules", "vendor", "target", "dist", "build", "__p
 
 // scan walks directories, the upper levels first, and reports sensitive files
 // and entries with protected names.
-func scan(roots []string, names *names, sensitive func(string) bool, mask, pin func(path string)) {
+func scan(roots []string, in *listings, mask, pin func(path string)) {
 	type place struct{ dir, rel string }
 	queue := make([]place, len(roots))
 	for i, dir := range roots {
@@ -421,27 +422,25 @@ func scan(roots []string, names *names, sensitive func(string) bool, mask, pin f
 	for range scanDepth {
 		var next []place
 		for _, at := range queue {
-			entries, err := readSome(at.dir, left)
+			found, err := in.of(at.dir, at.rel, left)
 			if err != nil {
 				continue // the command cannot read it either
 			}
-			if left -= len(entries); left <= 0 {
+			if left -= found.size; left <= 0 {
 				return
 			}
-			for _, e := range entries {
-				path, rel := filepath.Join(at.dir, e.Name()), at.rel+e.Name()
-				pinned := names.match(path)
+			for _, e := range found.entries {
 				switch {
-				case e.Type()&fs.ModeSymlink != 0:
+				case e.kind&fs.ModeSymlink != 0:
 					continue
-				case pinned:
-					pin(path)
-				case sensitive != nil && sensitive(rel):
-					mask(path)
+				case e.protected:
+					pin(e.path)
+				case e.secret:
+					mask(e.path)
 					continue
 				}
-				if e.IsDir() && e.Name() != ".git" && !slices.Contains(skipped, e.Name()) {
-					next = append(next, place{path, rel + "/"})
+				if e.kind.IsDir() && e.name != ".git" && !slices.Contains(skipped, e.name) {
+					next = append(next, place{e.path, at.rel + e.name + "/"})
 				}
 			}
 		}

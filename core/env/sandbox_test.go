@@ -133,7 +133,7 @@ func TestScanIsBounded(t *testing.T) {
 		}
 	}
 	var masked, pinned []string
-	scan([]string{dir}, newNames([]string{".git/"}), func(name string) bool { return filepath.Base(name) == ".env" },
+	scan([]string{dir}, newListings(newNames([]string{".git/"}), func(name string) bool { return filepath.Base(name) == ".env" }),
 		func(p string) { masked = append(masked, p) }, func(p string) { pinned = append(pinned, p) })
 	if len(masked) != 1 || masked[0] != filepath.Join(dir, "a", "b", ".env") {
 		t.Errorf("masked %q", masked)

@@ -171,7 +171,7 @@ func (l *Local) Protects(path string) bool {
 	if l.sandbox == nil {
 		return false
 	}
-	names := newNames(l.sandbox.ReadOnly)
+	names := l.listings().names
 	at := path[:len(path)-len(strings.TrimLeft(path, "/"))]
 	parts := strings.Split(strings.TrimLeft(filepath.ToSlash(path), "/"), "/")
 	for i, part := range parts {
