@@ -28,7 +28,6 @@ const (
 	exitFailed  = 126        // the helper's exit code when the command did not start
 	maxImage    = 64 << 20
 	sysPrivate  = syscall.MAP_PRIVATE | syscall.MAP_ANONYMOUS
-	vfork       = syscall.CLONE_VFORK | uintptr(syscall.SIGCHLD)
 
 	sysCloseRange = 436 // the same on every architecture
 )
@@ -138,8 +137,8 @@ func (h *helper) command(start *head) {
 	}
 	// The helper waits until the command's program runs, or the child has reported
 	// that it does not.
-	pid, errno := raw(syscall.SYS_CLONE, vfork, 0, 0, 0, 0, 0)
-	if errno != 0 {
+	pid := vfork()
+	if errno := syscall.Errno(-pid); errno < 4096 && errno != 0 {
 		h.fail(StepStart, errno)
 	}
 	if pid == 0 {
