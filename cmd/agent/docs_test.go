@@ -93,7 +93,7 @@ func TestContributingPage(t *testing.T) {
 	env := append(os.Environ(), "AGENT_HOME="+t.TempDir())
 	env = append(env, copied(t, dir, "core/tools/count_lines.go", "core/tools/count_lines.md", "core/tools/builtin.go")...)
 	want := map[string]string{"tools list": "\ncount_lines ", "tools call": fmt.Sprintf("%d lines\n", strings.Count(read(t, "LICENSE"), "\n"))}
-	for command := range strings.Lines(block(t, page, "sh") + "go test -short ./cmd/agent\n") {
+	for command := range strings.Lines(block(t, page, "sh") + "go test -short ./cmd/agent\ngo test -run=TestLanguage ./cmd/agent\n") {
 		out := runCommand(t, moduleRoot(t), env, command)
 		for part, text := range want {
 			if strings.Contains(command, part) {

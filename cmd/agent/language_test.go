@@ -78,6 +78,9 @@ type hit struct {
 // TestLanguage checks that texts for users and for models use the words of
 // docs/glossary.md: string literals, tool descriptions, prompts, skills, docs.
 func TestLanguage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches all texts, which takes a minute under the race detector; go test without -short does")
+	}
 	t.Parallel()
 	hits, err := checkLanguage(os.DirFS(moduleRoot(t)))
 	if err != nil {

@@ -71,7 +71,8 @@ func startSSHD(t *testing.T) *sshd {
 	}
 	config := write("config", "ListenAddress 127.0.0.1\nPort "+port+"\nHostKey "+write("host", hostKey)+"\nAuthorizedKeysFile "+
 		write("authorized", string(ssh.MarshalAuthorizedKey(loginPublic)))+"\nPidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\n"+
-		"PasswordAuthentication no\nKbdInteractiveAuthentication no\nMaxStartups 100\nForceCommand exec "+command+"\n")
+		"PasswordAuthentication no\nKbdInteractiveAuthentication no\nMaxStartups 100\nForceCommand exec "+command+"\n"+
+		"SetEnv SHLVL=1\n") // bash reads no .bashrc in a shell below another
 	server := exec.Command(program, "-D", "-e", "-f", config)
 	var log strings.Builder
 	server.Stderr = &log
