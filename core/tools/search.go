@@ -38,7 +38,7 @@ func nativeSearch(ctx context.Context, env core.Environment, q *grepQuery, yield
 		s.open(4 * maxBatchFiles)
 		wg.Go(s.readBatches)
 	} else {
-		s.open(16 * grepReaders)
+		s.open(4 * grepReaders)
 		for range grepReaders {
 			wg.Go(s.read)
 		}
@@ -69,15 +69,24 @@ type search struct {
 	stopped bool // by yield
 }
 
+// searchJob is files to search one after another. Several in a job save time
+// where they are small.
 type searchJob struct {
-	rel    string
-	size   int64             // for batches
-	result chan searchResult // capacity 1
+	files []searchedFile
+	size  int64         // of the only file, for batches
+	done  chan struct{} // closed when all have results
 }
 
-type searchResult struct {
-	file grepFile
-	err  error
+type searchedFile struct {
+	grepFile
+	err error
+}
+
+// finish sets the result of the only file.
+func (j *searchJob) finish(file grepFile, err error) {
+	file.rel = j.files[0].rel
+	j.files[0] = searchedFile{file, err}
+	close(j.done)
 }
 
 // open makes room for jobs.
@@ -85,56 +94,84 @@ func (s *search) open(jobs int) {
 	s.queue, s.work = make(chan *searchJob, jobs), make(chan *searchJob, jobs)
 }
 
+// jobFiles returns how many files the next job has: few at first, as large trees
+// have small files, and a few large files are for all readers.
+func jobFiles(found int) int { return min(1+found/64, 16) }
+
 func (s *search) produce() {
 	defer close(s.queue)
 	defer close(s.work)
+	found := 0
+	var next []searchedFile
 	s.walkErr = s.walker.walk(s.ctx, func(e walkEntry) error {
 		if !e.entry.Type().IsRegular() || !s.query.filter.selects(e.rel) {
 			return nil
 		}
-		job := &searchJob{rel: e.rel, result: make(chan searchResult, 1)}
+		var size int64
 		if s.walker.ahead.batch != nil {
 			info, err := e.entry.Info()
 			if err != nil {
 				return nil // removed meanwhile
 			}
-			job.size = info.Size()
+			size = info.Size()
 		}
-		for _, c := range []chan *searchJob{s.queue, s.work} {
-			select {
-			case c <- job:
-			case <-s.ctx.Done():
-				return s.ctx.Err()
-			}
+		found++
+		next = append(next, searchedFile{grepFile: grepFile{rel: e.rel}})
+		if len(next) < jobFiles(found) && s.walker.ahead.batch == nil {
+			return nil
 		}
-		return nil
+		files := next
+		next = nil
+		return s.give(&searchJob{files: files, size: size})
 	})
+	if len(next) > 0 && s.walkErr == nil {
+		s.walkErr = s.give(&searchJob{files: next})
+	}
+}
+
+// give queues a job.
+func (s *search) give(job *searchJob) error {
+	job.done = make(chan struct{})
+	for _, c := range []chan *searchJob{s.queue, s.work} {
+		select {
+		case c <- job:
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		}
+	}
+	return nil
 }
 
 func (s *search) read() {
 	reader := &fileSearcher{query: s.query, lines: s.query.scanner(), most: maxGrepFile}
+	files := s.env.Files()
 	for job := range s.work {
-		file, err := reader.search(s.ctx, s.env.Files(), s.walker.at(job.rel))
-		file.rel = job.rel
-		job.result <- searchResult{file, err}
+		for i := range job.files {
+			f := &job.files[i]
+			rel := f.rel
+			f.grepFile, f.err = reader.search(s.ctx, files, s.walker.at(rel))
+			f.rel = rel
+		}
+		close(job.done)
 	}
 }
 
 func (s *search) collect(yield func(grepFile) bool) error {
 	for job := range s.queue {
-		var result searchResult
 		select {
-		case result = <-job.result:
+		case <-job.done:
 		case <-s.ctx.Done():
 			return s.ctx.Err()
 		}
-		if errors.Is(result.err, errLostBatch) {
-			return result.err
-		}
-		s.tally.count(result.err)
-		if result.file.matches > 0 && !yield(result.file) {
-			s.stopped = true
-			return nil
+		for _, f := range job.files {
+			if errors.Is(f.err, errLostBatch) {
+				return f.err
+			}
+			s.tally.count(f.err)
+			if f.matches > 0 && !yield(f.grepFile) {
+				s.stopped = true
+				return nil
+			}
 		}
 	}
 	return s.ctx.Err()
@@ -240,7 +277,7 @@ func (s *fileSearcher) load(ctx context.Context, files core.FS, name string) ([]
 	}
 	size := int(min(info.Size(), int64(s.most)+1))
 	if size > len(s.buf) || s.buf == nil {
-		s.buf = make([]byte, max(size, 64<<10))
+		s.buf = make([]byte, max(size, 2*len(s.buf), 64<<10))
 	}
 	for n, sniffed := 0, false; ; {
 		m, err := f.Read(s.buf[n:])
