@@ -12,9 +12,10 @@ import (
 // lineMatcher finds the lines of a text that match a regular expression, as if
 // each line were matched alone.
 type lineMatcher struct {
-	tree     *syntax.Regexp
+	// core matches in the same lines as re, but not always the same of them.
+	core     *syntax.Regexp
 	re       *regexp.Regexp
-	literals literals
+	literals literals // of core
 }
 
 var errMultiline = errors.New("it matches a line feed, but lines are searched one by one")
@@ -32,12 +33,12 @@ func newLineMatcher(pattern string, caseInsensitive bool) (*lineMatcher, error) 
 	if err := keepInLine(tree); err != nil {
 		return nil, err
 	}
-	required := requiredLiterals(tree)
 	re, err := regexp.Compile(tree.String())
 	if err != nil {
 		return nil, err
 	}
-	return &lineMatcher{tree: tree, re: re, literals: required}, nil
+	core := trimmed(tree, true, true)
+	return &lineMatcher{core: core, re: re, literals: requiredLiterals(core)}, nil
 }
 
 // keepInLine changes an expression so that it matches no line feed, and treats
@@ -87,6 +88,64 @@ func withoutLineFeed(class []rune) []rune {
 	return out
 }
 
+// trimmed returns an expression without what may as well be missing where it
+// begins or ends, as it may be anywhere in a line: x for .*x+.
+func trimmed(tree *syntax.Regexp, begin, end bool) *syntax.Regexp {
+	switch tree.Op {
+	case syntax.OpCapture:
+		return trimmed(tree.Sub[0], begin, end)
+	case syntax.OpStar, syntax.OpQuest:
+		return &syntax.Regexp{Op: syntax.OpEmptyMatch}
+	case syntax.OpPlus:
+		return trimmed(tree.Sub[0], begin, end)
+	case syntax.OpRepeat:
+		switch tree.Min {
+		case 0:
+			return &syntax.Regexp{Op: syntax.OpEmptyMatch}
+		case 1:
+			return trimmed(tree.Sub[0], begin, end)
+		}
+		return &syntax.Regexp{Op: syntax.OpRepeat, Sub: tree.Sub, Min: tree.Min, Max: tree.Min}
+	case syntax.OpAlternate:
+		either := &syntax.Regexp{Op: syntax.OpAlternate}
+		for _, sub := range tree.Sub {
+			sub = trimmed(sub, begin, end)
+			if sub.Op == syntax.OpEmptyMatch {
+				return sub
+			}
+			either.Sub = append(either.Sub, sub)
+		}
+		return either
+	case syntax.OpConcat:
+		return trimmedConcat(slices.Clone(tree.Sub), begin, end)
+	}
+	return tree
+}
+
+func trimmedConcat(parts []*syntax.Regexp, begin, end bool) *syntax.Regexp {
+	for begin && len(parts) > 0 {
+		parts[0] = trimmed(parts[0], true, end && len(parts) == 1)
+		if parts[0].Op != syntax.OpEmptyMatch {
+			break
+		}
+		parts = parts[1:]
+	}
+	for last := len(parts) - 1; end && last >= 0; last-- {
+		parts[last] = trimmed(parts[last], begin && last == 0, true)
+		if parts[last].Op != syntax.OpEmptyMatch {
+			break
+		}
+		parts = parts[:last]
+	}
+	switch len(parts) {
+	case 0:
+		return &syntax.Regexp{Op: syntax.OpEmptyMatch}
+	case 1:
+		return parts[0]
+	}
+	return &syntax.Regexp{Op: syntax.OpConcat, Sub: parts}
+}
+
 // lineMatch is a line that matches.
 type lineMatch struct {
 	start, end int // the line, without its line break
@@ -96,12 +155,28 @@ type lineMatch struct {
 // lineScanner finds the lines of a matcher. It is not safe for concurrent use.
 type lineScanner struct {
 	*lineMatcher
-	dfa *lineDFA // nil if there is none
+	dfa    *lineDFA       // nil if there is none
+	finder *literalFinder // nil if there are no literals
+	rare   bool           // it is faster to find literals first
 	// anywhere says that nobody asks where in a line a match is.
 	anywhere bool
 }
 
-func (m *lineMatcher) scanner() *lineScanner { return &lineScanner{m, newLineDFA(m.tree), false} }
+// From these lengths in bytes on it is faster to find literals first: shorter ones
+// occur in too many lines, above all in any case.
+const (
+	minLiteral       = 2
+	minFoldedLiteral = 3
+)
+
+func (m *lineMatcher) scanner() *lineScanner {
+	s := &lineScanner{lineMatcher: m, dfa: newLineDFA(m.core)}
+	if n := m.literals.shortest(); n > 0 {
+		s.finder = newLiteralFinder(m.literals)
+		s.rare = m.literals.whole || n >= minFoldedLiteral || n >= minLiteral && !m.literals.fold
+	}
+	return s
+}
 
 // all yields the matching lines in order.
 func (s *lineScanner) all(text []byte) iter.Seq[lineMatch] {
@@ -125,26 +200,15 @@ func (s *lineScanner) all(text []byte) iter.Seq[lineMatch] {
 	}
 }
 
-// From these lengths in bytes on it is faster to find literals first: shorter ones
-// occur in too many lines, above all in any case.
-const (
-	minLiteral       = 2
-	minFoldedLiteral = 3
-)
-
 // first returns a function that returns the first position from pos, the start
 // of a line, where a match may be, or -1, and whether its line is sure to match.
 // Positions must be asked for in ascending order.
 func (s *lineScanner) first(text []byte) func(pos int) (at int, sure bool) {
-	automaton := s.dfa != nil && !s.dfa.full
-	least := minLiteral
-	if s.literals.fold {
-		least = minFoldedLiteral
+	if s.byLiterals(text) {
+		s.finder.reset()
+		return func(pos int) (int, bool) { return s.finder.next(text, pos), s.literals.whole }
 	}
-	if n := s.literals.shortest(); n >= least || n > 0 && !automaton {
-		next := s.literals.finder(text)
-		return func(pos int) (int, bool) { return next(pos), false }
-	}
+	automaton := s.automaton()
 	return func(pos int) (int, bool) {
 		if automaton {
 			return s.dfa.find(text, pos)
@@ -154,6 +218,19 @@ func (s *lineScanner) first(text []byte) func(pos int) (at int, sure bool) {
 		}
 		return -1, false
 	}
+}
+
+func (s *lineScanner) automaton() bool { return s.dfa != nil && !s.dfa.full }
+
+// byLiterals reports whether to find the literals in a text first.
+func (s *lineScanner) byLiterals(text []byte) bool {
+	return s.finder != nil && (s.rare || !s.automaton()) && !(s.finder.wide && hasWideFold(text))
+}
+
+// hasWideFold reports whether a text has the Kelvin sign or the long s: characters
+// beyond ASCII that are k and s in another case.
+func hasWideFold(text []byte) bool {
+	return bytes.Contains(text, []byte("\u212A")) || bytes.Contains(text, []byte("\u017F"))
 }
 
 // confirm reports whether a candidate line matches, and sets the position. Sure
