@@ -148,7 +148,7 @@ func trimmedConcat(parts []*syntax.Regexp, begin, end bool) *syntax.Regexp {
 
 // lineMatch is a line that matches.
 type lineMatch struct {
-	start, end int // the line, without its line break
+	start, end int // the line, without its line break; start is not exact if nobody asks
 	at         int // start of the match; that of the line if it is short enough to be shown whole
 }
 
@@ -157,23 +157,18 @@ type lineScanner struct {
 	*lineMatcher
 	dfa    *lineDFA       // nil if there is none
 	finder *literalFinder // nil if there are no literals
-	rare   bool           // it is faster to find literals first
 	// anywhere says that nobody asks where in a line a match is.
 	anywhere bool
+	// tries counts lines with a literal that were not sure to match, passed the bytes
+	// before them. If these are few, it is faster not to look for literals first.
+	tries, passed int
+	dense         bool
 }
-
-// From these lengths in bytes on it is faster to find literals first: shorter ones
-// occur in too many lines, above all in any case.
-const (
-	minLiteral       = 2
-	minFoldedLiteral = 3
-)
 
 func (m *lineMatcher) scanner() *lineScanner {
 	s := &lineScanner{lineMatcher: m, dfa: newLineDFA(m.core)}
-	if n := m.literals.shortest(); n > 0 {
+	if m.literals.shortest() > 0 {
 		s.finder = newLiteralFinder(m.literals)
-		s.rare = m.literals.whole || n >= minFoldedLiteral || n >= minLiteral && !m.literals.fold
 	}
 	return s
 }
@@ -188,11 +183,16 @@ func (s *lineScanner) all(text []byte) iter.Seq[lineMatch] {
 			if at < 0 || at == len(text) && text[len(text)-1] == '\n' {
 				return
 			}
-			found := lineMatch{start: bytes.LastIndexByte(text[:at], '\n') + 1, end: len(text), at: at}
+			found := lineMatch{start: at, end: len(text), at: at}
 			if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
 				found.end = at + i
 			}
-			if s.confirm(text, &found, sure) && !yield(found) {
+			matches := sure && s.anywhere
+			if !matches {
+				found.start = bytes.LastIndexByte(text[:at], '\n') + 1
+				matches = s.confirm(text, &found, sure)
+			}
+			if matches && !yield(found) {
 				return
 			}
 			pos = found.end + 1
@@ -200,16 +200,27 @@ func (s *lineScanner) all(text []byte) iter.Seq[lineMatch] {
 	}
 }
 
+// absent reports whether a file has no match, whatever its encoding, as far as that
+// can be told from its bytes: in all encodings, a character of ASCII is stored as
+// itself, or together with zero bytes.
+func (s *lineScanner) absent(file []byte) bool {
+	if s.finder == nil || !s.finder.ascii || s.dense {
+		return false
+	}
+	s.finder.reset()
+	if s.finder.next(file, 0) >= 0 || bytes.IndexByte(file, 0) >= 0 {
+		return false
+	}
+	s.passed += len(file)
+	return true
+}
+
 // first returns a function that returns the first position from pos, the start
 // of a line, where a match may be, or -1, and whether its line is sure to match.
 // Positions must be asked for in ascending order.
 func (s *lineScanner) first(text []byte) func(pos int) (at int, sure bool) {
-	if s.byLiterals(text) {
-		s.finder.reset()
-		return func(pos int) (int, bool) { return s.finder.next(text, pos), s.literals.whole }
-	}
-	automaton := s.automaton()
-	return func(pos int) (int, bool) {
+	automaton := s.dfa != nil && !s.dfa.full
+	search := func(pos int) (int, bool) {
 		if automaton {
 			return s.dfa.find(text, pos)
 		}
@@ -218,13 +229,31 @@ func (s *lineScanner) first(text []byte) func(pos int) (at int, sure bool) {
 		}
 		return -1, false
 	}
-}
-
-func (s *lineScanner) automaton() bool { return s.dfa != nil && !s.dfa.full }
-
-// byLiterals reports whether to find the literals in a text first.
-func (s *lineScanner) byLiterals(text []byte) bool {
-	return s.finder != nil && (s.rare || !s.automaton()) && !(s.finder.wide && hasWideFold(text))
+	if s.finder == nil || s.finder.wide && hasWideFold(text) {
+		return search
+	}
+	s.finder.reset()
+	switch {
+	case s.literals.whole || !automaton:
+		return func(pos int) (int, bool) { return s.finder.next(text, pos), s.literals.whole }
+	case s.dense:
+		return search
+	}
+	return func(pos int) (int, bool) {
+		if s.dense {
+			return search(pos)
+		}
+		at := s.finder.next(text, pos)
+		if at < 0 {
+			s.passed += len(text) - pos
+			return at, false
+		}
+		const gap = 80 // bytes
+		s.passed += at - pos
+		s.tries++
+		s.dense = (s.tries-16)*gap > s.passed
+		return at, false
+	}
 }
 
 // hasWideFold reports whether a text has the Kelvin sign or the long s: characters

@@ -15,6 +15,7 @@ type literalFinder struct {
 	one    []pairFinder // of each text, if they are few
 	places []int        // where the next one of each is
 	many   *manyFinder  // else
+	ascii  bool         // they match only ASCII
 	wide   bool         // they match more than these texts; see foldsWide
 }
 
@@ -23,6 +24,7 @@ const maxPairs = 3
 
 func newLiteralFinder(l literals) *literalFinder {
 	f := &literalFinder{wide: l.foldsWide()}
+	f.ascii = l.ascii() && !f.wide
 	if len(l.texts) > maxPairs {
 		f.many = newManyFinder(l)
 		return f
@@ -37,7 +39,7 @@ func newLiteralFinder(l literals) *literalFinder {
 // reset prepares for another text.
 func (f *literalFinder) reset() {
 	for i := range f.places {
-		f.places[i] = -1
+		f.places[i], f.one[i].pairs = -1, false
 	}
 }
 
@@ -67,15 +69,18 @@ const foldBit = 'a' - 'A'
 // pairFinder finds a text: first the two of its bytes that are the rarest in
 // texts, at their distance, many positions at once.
 type pairFinder struct {
-	text  string // in lower case if fold
-	fold  bool   // ignore the case of ASCII letters
-	a, b  int    // where these bytes are in the text; a < b, unless it has only one
-	rare  int    // the rarer one
-	first uint64 // the byte at a, eight times
-	other uint64 // that at b
-	// lower sets foldBit in each byte of what is compared with these.
-	lowerFirst, lowerOther uint64
+	text string // in lower case if fold
+	fold bool   // ignore the case of ASCII letters
+	a, b int    // where these bytes are in the text; a < b, unless it has only one
+	rare int    // the rarer one
+	pair bytePair
+	// pairs says that in this text the rarer one is common.
+	pairs bool
 }
+
+// bytePair is two bytes, each eight times; lowerA and lowerB set foldBit in each
+// byte of what is compared with them.
+type bytePair struct{ a, b, lowerA, lowerB uint64 }
 
 const (
 	eachByte = 0x0101010101010101
@@ -93,8 +98,8 @@ func newPairFinder(text string, fold bool) pairFinder {
 	if f.a > f.b {
 		f.a, f.b = f.b, f.a
 	}
-	f.first, f.lowerFirst = f.word(f.a)
-	f.other, f.lowerOther = f.word(f.b)
+	f.pair.a, f.pair.lowerA = f.word(f.a)
+	f.pair.b, f.pair.lowerB = f.word(f.b)
 	return f
 }
 
@@ -109,13 +114,14 @@ func (f *pairFinder) word(at int) (word, lower uint64) {
 // find returns the first position of the text in another from pos, or the other's
 // length.
 func (f *pairFinder) find(text []byte, pos int) int {
-	if f.fold {
+	if f.fold || f.pairs {
 		return f.findPair(text, pos)
 	}
 	// As long as the rarest byte is rare, it is faster to look only for that.
-	const gap = 32 // bytes between two of them, at least
+	const gap = 128 // bytes between two of them, at least
 	for at, tries := pos+f.rare, 0; at < len(text); tries++ {
 		if tries*gap > at-pos+8*gap {
+			f.pairs = true
 			return f.findPair(text, at-f.rare)
 		}
 		n := bytes.IndexByte(text[at:], f.text[f.rare])
@@ -130,26 +136,22 @@ func (f *pairFinder) find(text []byte, pos int) int {
 	return len(text)
 }
 
-// findPair is find, in steps of 16 positions.
+// findPair is find, by pairs.
 func (f *pairFinder) findPair(text []byte, pos int) int {
-	le := binary.LittleEndian
-	for ; pos+f.b+16 <= len(text); pos += 16 {
-		x, y := text[pos+f.a:][:16], text[pos+f.b:][:16]
-		low := zeros(((le.Uint64(x) | f.lowerFirst) ^ f.first) | ((le.Uint64(y) | f.lowerOther) ^ f.other))
-		high := zeros(((le.Uint64(x[8:]) | f.lowerFirst) ^ f.first) | ((le.Uint64(y[8:]) | f.lowerOther) ^ f.other))
-		if low|high == 0 {
-			continue
+	for pos+f.b < len(text) {
+		x, y := text[pos+f.a:], text[pos+f.b:]
+		n := f.pair.skip(x, y)
+		if pos += n; len(y) < n+pairStep {
+			break
 		}
-		for ; low != 0; low &= low - 1 {
-			if at := pos + bits.TrailingZeros64(low)/8; f.is(text, at) {
-				return at
+		for at := n; at < n+pairStep; at += 8 {
+			for found := f.pair.in(x[at:], y[at:]); found != 0; found &= found - 1 {
+				if i := pos + at - n + bits.TrailingZeros64(found)/8; f.is(text, i) {
+					return i
+				}
 			}
 		}
-		for ; high != 0; high &= high - 1 {
-			if at := pos + 8 + bits.TrailingZeros64(high)/8; f.is(text, at) {
-				return at
-			}
-		}
+		pos += pairStep
 	}
 	for ; pos < len(text); pos++ {
 		if f.is(text, pos) {
@@ -157,6 +159,30 @@ func (f *pairFinder) findPair(text []byte, pos int) int {
 		}
 	}
 	return len(text)
+}
+
+// pairStep is how many positions skip looks at together.
+const pairStep = 32
+
+// skip returns where the pair may begin in x and continue in y, of which the second
+// is the shorter one: that is less than pairStep positions further, or there are no
+// more as many.
+func (p bytePair) skip(x, y []byte) int {
+	n := 0
+	for x = x[:len(y)]; n <= len(y)-pairStep; n += pairStep {
+		x, y := x[n:n+pairStep:len(x)], y[n:n+pairStep:len(y)]
+		if p.in(x, y)|p.in(x[8:], y[8:])|p.in(x[16:], y[16:])|p.in(x[24:], y[24:]) != 0 {
+			break
+		}
+	}
+	return n
+}
+
+// in returns the high bits of the first eight positions where the pair is; and those
+// of others, but only after one where it is.
+func (p *bytePair) in(x, y []byte) uint64 {
+	le := binary.LittleEndian
+	return zeros(((le.Uint64(x) | p.lowerA) ^ p.a) | ((le.Uint64(y) | p.lowerB) ^ p.b))
 }
 
 // zeros returns the high bits of the bytes of a word that are zero; those of

@@ -53,7 +53,7 @@ func requiredLiterals(tree *syntax.Regexp) literals {
 // literalOf returns the literal of an OpLiteral.
 func literalOf(tree *syntax.Regexp) literals {
 	if tree.Flags&syntax.FoldCase == 0 {
-		if slices.Contains(tree.Rune, utf8.RuneError) { // it matches invalid bytes too
+		if slices.ContainsFunc(tree.Rune, notItself) {
 			return literals{}
 		}
 		return literals{texts: []string{string(tree.Rune)}, whole: true}
@@ -67,14 +67,19 @@ func literalOf(tree *syntax.Regexp) literals {
 	return literals{texts: []string{longest}, fold: true, whole: len(longest) == len(string(tree.Rune))}
 }
 
+// notItself reports whether a character of an expression matches other bytes than
+// its own: U+FFFD matches those that are invalid, a surrogate none.
+func notItself(r rune) bool { return r == utf8.RuneError || !utf8.ValidRune(r) }
+
 // literalsOfClass returns the characters of a small class, a list of ranges.
 func literalsOfClass(class []rune) literals {
 	l := literals{whole: true}
 	for i := 0; i+1 < len(class); i += 2 {
 		for r := class[i]; r <= class[i+1]; r++ {
-			if l.texts = append(l.texts, string(r)); len(l.texts) > maxClass || r == utf8.RuneError {
+			if len(l.texts) == maxClass || notItself(r) {
 				return literals{}
 			}
+			l.texts = append(l.texts, string(r))
 		}
 	}
 	return l

@@ -247,6 +247,9 @@ func (s *fileSearcher) searchText(ctx context.Context, text []byte, cut bool) (g
 
 // findIn searches the whole content of a file, in whatever encoding it is.
 func (s *fileSearcher) findIn(ctx context.Context, text []byte) (grepFile, error) {
+	if s.lines.absent(text) {
+		return grepFile{}, ctx.Err()
+	}
 	var encoding charset.Encoding
 	if !validUTF8(text) || bytes.IndexByte(text[:min(len(text), sniffLen)], 0) >= 0 {
 		var ok bool
