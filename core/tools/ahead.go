@@ -128,7 +128,7 @@ const (
 // readBatches does the jobs of a search by a batch: few at first, as the search
 // may end soon.
 func (s *search) readBatches() {
-	reader := &fileSearcher{query: s.query, lines: s.query.scanner(), most: maxGrepFile}
+	reader := newFileSearcher(s.query, maxGrepFile)
 	for most := 64; ; most = min(2*most, maxBatchFiles) {
 		var small, large []*searchJob
 		for bytes := int64(0); len(small)+len(large) < most && bytes < maxBatchBytes; {
