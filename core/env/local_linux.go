@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -51,10 +52,9 @@ func openLinkless(path string) core.File {
 	if err != nil {
 		return nil
 	}
-	f := &plainFile{path: path}
+	f := &plainFile{opened: plainInfo{path: path}}
 	f.fd.Store(int64(fd))
-	var opened unix.Stat_t
-	if err := unix.Fstat(fd, &opened); err != nil || opened.Mode&unix.S_IFMT != unix.S_IFREG {
+	if err := syscall.Fstat(fd, &f.opened.stat); err != nil || f.opened.stat.Mode&unix.S_IFMT != unix.S_IFREG {
 		f.Close()
 		return nil
 	}

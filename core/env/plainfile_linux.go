@@ -16,15 +16,15 @@ import (
 // [os.File] would ask the kernel twice whether it can be polled, and keep each one
 // for the garbage collector.
 type plainFile struct {
-	fd   atomic.Int64 // -1 once closed
-	path string
+	fd     atomic.Int64 // -1 once closed
+	opened plainInfo
 }
 
 // use calls the kernel until no signal interrupts it.
-func (f *plainFile) use(op string, call func(fd int) (int, error)) (int, error) {
+func (f *plainFile) use(call func(fd int) (int, error)) (int, error) {
 	fd := int(f.fd.Load())
 	if fd < 0 {
-		return 0, &fs.PathError{Op: op, Path: f.path, Err: os.ErrClosed}
+		return 0, &fs.PathError{Op: "read", Path: f.opened.path, Err: os.ErrClosed}
 	}
 	for {
 		n, err := call(fd)
@@ -32,7 +32,7 @@ func (f *plainFile) use(op string, call func(fd int) (int, error)) (int, error) 
 		case err == unix.EINTR:
 			continue
 		case err != nil:
-			return 0, &fs.PathError{Op: op, Path: f.path, Err: err}
+			return 0, &fs.PathError{Op: "read", Path: f.opened.path, Err: err}
 		}
 		return n, nil
 	}
@@ -40,7 +40,7 @@ func (f *plainFile) use(op string, call func(fd int) (int, error)) (int, error) 
 
 // Read implements [core.File].
 func (f *plainFile) Read(p []byte) (int, error) {
-	n, err := f.use("read", func(fd int) (int, error) { return unix.Read(fd, p) })
+	n, err := f.use(func(fd int) (int, error) { return unix.Read(fd, p) })
 	if n == 0 && err == nil && len(p) > 0 {
 		err = io.EOF
 	}
@@ -51,7 +51,7 @@ func (f *plainFile) Read(p []byte) (int, error) {
 func (f *plainFile) ReadAt(p []byte, at int64) (int, error) {
 	total := 0
 	for total < len(p) {
-		n, err := f.use("read", func(fd int) (int, error) { return unix.Pread(fd, p[total:], at+int64(total)) })
+		n, err := f.use(func(fd int) (int, error) { return unix.Pread(fd, p[total:], at+int64(total)) })
 		if err != nil {
 			return total, err
 		}
@@ -67,28 +67,26 @@ func (f *plainFile) ReadAt(p []byte, at int64) (int, error) {
 func (f *plainFile) Close() error {
 	fd := f.fd.Swap(-1)
 	if fd < 0 {
-		return &fs.PathError{Op: "close", Path: f.path, Err: os.ErrClosed}
+		return &fs.PathError{Op: "close", Path: f.opened.path, Err: os.ErrClosed}
 	}
 	return unix.Close(int(fd)) // not again if interrupted: Linux has closed it
 }
 
-// Stat implements [core.File].
+// Stat implements [core.File]. It is about the file as it was opened.
 func (f *plainFile) Stat() (fs.FileInfo, error) {
-	info := &plainInfo{name: filepath.Base(f.path)}
-	_, err := f.use("stat", func(fd int) (int, error) { return 0, syscall.Fstat(fd, &info.stat) })
-	if err != nil {
-		return nil, err
+	if f.fd.Load() < 0 {
+		return nil, &fs.PathError{Op: "stat", Path: f.opened.path, Err: os.ErrClosed}
 	}
-	return info, nil
+	return &f.opened, nil
 }
 
 // plainInfo describes a regular file.
 type plainInfo struct {
-	name string
+	path string
 	stat syscall.Stat_t
 }
 
-func (i *plainInfo) Name() string       { return i.name }
+func (i *plainInfo) Name() string       { return filepath.Base(i.path) }
 func (i *plainInfo) Size() int64        { return i.stat.Size }
 func (i *plainInfo) Mode() fs.FileMode  { return modeOf(i.stat.Mode) }
 func (i *plainInfo) ModTime() time.Time { return time.Unix(i.stat.Mtim.Unix()) }

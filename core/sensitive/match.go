@@ -14,31 +14,40 @@ type compiled struct {
 	elements []string // folded
 	except   []string
 	word     bool   // names above the workspace or home directory do not count
+	head     string // of the first element, before a *
 	part     string // the longest text of the first element without a *
 }
 
 // index finds the entries whose first element may match a name.
 type index struct {
 	exact map[string][]*compiled
-	ext   map[string][]*compiled // of *.ext
-	first map[byte][]*compiled   // of patterns that begin with a letter
-	stars []*compiled            // of all others
-	agent []*compiled            // below the agent's directory
+	// lengths has the bit of each length of the exact names with a first byte: most
+	// names need not be looked up.
+	lengths [256]uint64
+	ext     map[string][]*compiled // of *.ext
+	first   [256][]*compiled       // of patterns that begin with a letter
+	stars   []*compiled            // of all others
+	agent   []*compiled            // below the agent's directory
 }
 
+// lengthBit is the bit of a name's length.
+func lengthBit(name string) uint64 { return 1 << min(len(name), 63) }
+
 var table = sync.OnceValue(func() *index {
-	x := &index{exact: map[string][]*compiled{}, ext: map[string][]*compiled{}, first: map[byte][]*compiled{}}
+	x := &index{exact: map[string][]*compiled{}, ext: map[string][]*compiled{}}
 	for _, e := range entries() {
 		c := &compiled{Entry: e, elements: strings.Split(strings.TrimSuffix(strings.ToLower(e.Pattern), "/"), "/"), except: e.Except}
 		first := c.elements[0]
 		ext, star := strings.CutPrefix(first, "*.")
 		c.word = strings.HasPrefix(first, "*") && strings.HasSuffix(first, "*")
+		c.head, _, _ = strings.Cut(first, "*")
 		c.part = slices.MaxFunc(strings.Split(first, "*"), func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 		switch {
 		case e.Scope == AgentHome:
 			x.agent = append(x.agent, c)
 		case !strings.Contains(first, "*"):
 			x.exact[first] = append(x.exact[first], c)
+			x.lengths[first[0]] |= lengthBit(first)
 		case star && !strings.ContainsAny(ext, "*."):
 			x.ext[ext] = append(x.ext[ext], c)
 		case first[0] != '*':
@@ -110,8 +119,12 @@ func (x *index) starsIn(path string) (stars []*compiled) {
 
 // at returns the gravest entry that begins at an element; found if none is graver.
 func (x *index) at(p *place, stars []*compiled, found *compiled) *compiled {
-	found = pick(x.exact[p.name], p, found)
-	found = pick(x.ext[p.name[strings.LastIndexByte(p.name, '.')+1:]], p, found)
+	if x.lengths[p.name[0]]&lengthBit(p.name) != 0 {
+		found = pick(x.exact[p.name], p, found)
+	}
+	if dot := strings.LastIndexByte(p.name, '.'); dot >= 0 {
+		found = pick(x.ext[p.name[dot+1:]], p, found)
+	}
 	found = pick(x.first[p.name[0]], p, found)
 	return pick(stars, p, found)
 }
@@ -126,7 +139,7 @@ func pick(from []*compiled, p *place, found *compiled) *compiled {
 }
 
 func (c *compiled) matches(p *place) bool {
-	if c.Scope == System && !p.top || c.word && p.known || !wild(c.elements[0], p.name) {
+	if !strings.HasPrefix(p.name, c.head) || c.Scope == System && !p.top || c.word && p.known || !wild(c.elements[0], p.name) {
 		return false
 	}
 	rest := p.rest
@@ -151,9 +164,6 @@ func (c *compiled) matches(p *place) bool {
 func plainName(name string) string {
 	if i := strings.IndexByte(name, ':'); i > 1 {
 		name = name[:i]
-	}
-	if strings.Trim(name, ".") == "" {
-		return ""
 	}
 	return strings.TrimRight(name, ". ")
 }

@@ -128,7 +128,7 @@ const (
 // readBatches does the jobs of a search by a batch: few at first, as the search
 // may end soon.
 func (s *search) readBatches() {
-	reader := &fileSearcher{query: s.query, lines: s.query.scanner(), most: maxGrepFile}
+	reader := newFileSearcher(s.query, maxGrepFile)
 	for most := 64; ; most = min(2*most, maxBatchFiles) {
 		var small, large []*searchJob
 		for bytes := int64(0); len(small)+len(large) < most && bytes < maxBatchBytes; {
@@ -156,7 +156,7 @@ func (s *search) readBatch(reader *fileSearcher, jobs []*searchJob, limit int) {
 	}
 	paths := make([]string, len(jobs))
 	for i, job := range jobs {
-		paths[i] = s.walker.at(job.rel)
+		paths[i] = s.walker.at(job.files[0].rel)
 	}
 	pending := map[*searchJob]bool{}
 	for _, job := range jobs {
@@ -167,12 +167,11 @@ func (s *search) readBatch(reader *fileSearcher, jobs []*searchJob, limit int) {
 		if err == nil {
 			file, err = reader.searchText(s.ctx, data, limit == sniffLen)
 		}
-		file.rel = jobs[i].rel
-		jobs[i].result <- searchResult{file, err}
+		jobs[i].finish(file, err)
 		delete(pending, jobs[i])
 	})
 	for job := range pending { // the connection failed
-		job.result <- searchResult{grepFile{}, errors.Join(errLostBatch, err)}
+		job.finish(grepFile{}, errors.Join(errLostBatch, err))
 	}
 }
 

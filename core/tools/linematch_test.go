@@ -8,10 +8,19 @@ import (
 )
 
 // matchingLines returns the numbers of the lines that match, counted from 0.
-func matchingLines(m *lineMatcher, text string) []int {
+func matchingLines(t *testing.T, m *lineMatcher, text string) []int {
+	t.Helper()
 	var lines []int
 	for found := range m.scanner().all([]byte(text)) {
 		lines = append(lines, strings.Count(text[:found.start], "\n"))
+	}
+	scanner, counted := m.scanner(), 0
+	scanner.anywhere = true
+	for range scanner.all([]byte(text)) {
+		counted++
+	}
+	if counted != len(lines) {
+		t.Errorf("%s in %q: %d lines counted, %d found", m.re, text, counted, len(lines))
 	}
 	return lines
 }
@@ -24,20 +33,26 @@ func TestRequiredLiterals(t *testing.T) {
 	}{
 		{"needle", "needle", false},
 		{"a.*needle.b", "needle", false},
-		{"(?:x|needle)+y", "x needle", false},
+		{"(?:x|needle)+y", "xy needley", false},
 		{"foo|bar", "foo bar", false},
-		{"(foo|bar)baz", "foo bar", false},
+		{"(foo|bar)baz", "foobaz barbaz", false},
+		{"(foo|bar)+baz", "foobaz barbaz", false},
+		{".(foo|bar)+baz", "baz", false},
+		{"[ab]c[de].", "acd ace bcd bce", false},
+		{"needle[ab]", "needle", false},
+		{`[a-z]\bne(e|d)dle$`, "neddle needle", false},
 		{"x*", "", false},
 		{"(needle)?", "", false},
 		{"a{2,}needle{2}", "needl", false},
 		{"foo|.*", "", false},
 		{"(?i)Needle", "needle", true},
-		{"(?i)task", "ta", true},
-		{"(?i)ks", "", false},
+		{"(?i)task", "task", true},
+		{"(?i)ks", "ks", true},
 		{"FOO|(?i:bar)", "foo bar", true},
 		{"(?i)é", "", false},
 		{"é", "é", false},
 		{"\uFFFD", "", false},
+		{`\x{D800}`, "", false},
 	}
 	for _, tt := range tests {
 		m, err := newLineMatcher(tt.pattern, false)
@@ -61,6 +76,14 @@ func FuzzLineMatcher(f *testing.F) {
 		f.Add(pattern, text+"\n", true)
 	}
 	f.Add("a", "\xff\na\xff", false)
+	const long = "the mask of a sticky key, and a Sticky Key in a MASK, of which there are a few in this text\nsticKY\nma\u017Fk\nneedle, needled\n"
+	for _, pattern := range []string{
+		"sticky key|mask", "needle", ".*needle.*", "(of|in|a)+ .*(key|mask)", "mask|key|text|few|this", "(?i)mask|key|text|few|this", "[mt][ae][sx]", "e", "(a|b)*x|(?:key)+",
+		`\bneedle\b`, `\w*\bkey,?`, "(x*|key)needle", "(key|x*)", `\x{D800}|needle`, "a{2,}|ke{1,3}y", "^needle", "mask$", "naïve|世界",
+	} {
+		f.Add(pattern, long, false)
+		f.Add(pattern, long+long, true)
+	}
 	const wide = "Привет, мир\n読み込み\xe8\xaa\nσς Σ ß ſ \U0001F600\xf0\x9f\x98\n\xc0\x80é\n"
 	for _, pattern := range []string{
 		`\p{Greek}+`, `^\P{L}`, `[а-я]+$`, `(?i)ΣΣ`, `(?i)[а-я]+ М`, `a.*b|.{5}`, `^.{3}$`, `[^ -~]{4}`, `\x{FFFD}.`, `(a|b)*é`, `м.р\b`, `\w+\s+\w+`, `\B.`,
@@ -90,7 +113,7 @@ func FuzzLineMatcher(f *testing.F) {
 				want = append(want, i)
 			}
 		}
-		if got := matchingLines(m, text); !slices.Equal(got, want) {
+		if got := matchingLines(t, m, text); !slices.Equal(got, want) {
 			t.Errorf("%q in %q: lines %v, want %v", pattern, text, got, want)
 		}
 	})

@@ -1,7 +1,7 @@
 package tools
 
 import (
-	"bytes"
+	"cmp"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -14,46 +14,38 @@ type literals struct {
 	texts []string
 	// fold ignores the case of ASCII letters; the texts are then in lower case.
 	fold bool
+	// whole says that the texts are all that the expression matches.
+	whole bool
 }
 
-// maxLiterals is the maximum number of texts.
-const maxLiterals = 16
+const (
+	maxLiterals = 64 // texts
+	maxClass    = 4  // characters of a class that become texts
+)
 
 // requiredLiterals returns the literals of an expression.
 func requiredLiterals(tree *syntax.Regexp) literals {
 	switch tree.Op {
 	case syntax.OpLiteral:
 		return literalOf(tree)
-	case syntax.OpCapture, syntax.OpPlus:
+	case syntax.OpCharClass:
+		return literalsOfClass(tree.Rune)
+	case syntax.OpCapture:
 		return requiredLiterals(tree.Sub[0])
+	case syntax.OpPlus:
+		l := requiredLiterals(tree.Sub[0])
+		l.whole = false
+		return l
 	case syntax.OpRepeat:
 		if tree.Min > 0 {
-			return requiredLiterals(tree.Sub[0])
+			l := requiredLiterals(tree.Sub[0])
+			l.whole = l.whole && tree.Min == 1 && tree.Max == 1
+			return l
 		}
 	case syntax.OpConcat:
-		var best literals
-		for _, sub := range tree.Sub {
-			if l := requiredLiterals(sub); l.shortest() > best.shortest() {
-				best = l
-			}
-		}
-		return best
+		return literalsOfConcat(tree.Sub)
 	case syntax.OpAlternate:
-		var all literals
-		for _, sub := range tree.Sub {
-			l := requiredLiterals(sub)
-			if len(l.texts) == 0 || len(all.texts)+len(l.texts) > maxLiterals {
-				return literals{}
-			}
-			all.texts = append(all.texts, l.texts...)
-			all.fold = all.fold || l.fold
-		}
-		if all.fold {
-			for i, text := range all.texts {
-				all.texts[i] = lowerASCII(text)
-			}
-		}
-		return all
+		return literalsOfAlternate(tree.Sub)
 	}
 	return literals{}
 }
@@ -61,19 +53,109 @@ func requiredLiterals(tree *syntax.Regexp) literals {
 // literalOf returns the literal of an OpLiteral.
 func literalOf(tree *syntax.Regexp) literals {
 	if tree.Flags&syntax.FoldCase == 0 {
-		if slices.Contains(tree.Rune, utf8.RuneError) { // it matches invalid bytes too
+		if slices.ContainsFunc(tree.Rune, notItself) {
 			return literals{}
 		}
-		return literals{texts: []string{string(tree.Rune)}}
+		return literals{texts: []string{string(tree.Rune)}, whole: true}
 	}
-	// Only the case of ASCII letters may vary: k also matches the Kelvin sign, s
-	// the long s.
-	parts := strings.FieldsFunc(lowerASCII(string(tree.Rune)), func(r rune) bool { return r >= utf8.RuneSelf || r == 'k' || r == 's' })
+	// Only the case of ASCII letters may vary.
+	parts := strings.FieldsFunc(lowerASCII(string(tree.Rune)), func(r rune) bool { return r >= utf8.RuneSelf })
 	if len(parts) == 0 {
 		return literals{}
 	}
 	longest := slices.MaxFunc(parts, func(a, b string) int { return len(a) - len(b) })
-	return literals{texts: []string{longest}, fold: true}
+	return literals{texts: []string{longest}, fold: true, whole: len(longest) == len(string(tree.Rune))}
+}
+
+// notItself reports whether a character of an expression matches other bytes than
+// its own: U+FFFD matches those that are invalid, a surrogate none.
+func notItself(r rune) bool { return r == utf8.RuneError || !utf8.ValidRune(r) }
+
+// literalsOfClass returns the characters of a small class, a list of ranges.
+func literalsOfClass(class []rune) literals {
+	l := literals{whole: true}
+	for i := 0; i+1 < len(class); i += 2 {
+		for r := class[i]; r <= class[i+1]; r++ {
+			if len(l.texts) == maxClass || notItself(r) {
+				return literals{}
+			}
+			l.texts = append(l.texts, string(r))
+		}
+	}
+	return l
+}
+
+// literalsOfConcat returns the best literals of adjacent parts.
+func literalsOfConcat(parts []*syntax.Regexp) literals {
+	var best, run literals
+	whole := true
+	for _, part := range parts {
+		switch part.Op {
+		case syntax.OpEmptyMatch:
+			continue
+		case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+			whole = false
+			continue
+		}
+		l := requiredLiterals(part)
+		joined, ok := run.then(l)
+		if !ok {
+			joined, whole = l, whole && len(run.texts) == 0
+		}
+		if run = joined; run.better(best) {
+			best = run
+		}
+		whole = whole && l.whole
+	}
+	best.whole = whole && !best.better(run)
+	return best
+}
+
+// then returns the literals of two adjacent parts as one.
+func (l literals) then(next literals) (literals, bool) {
+	n := len(l.texts) * len(next.texts)
+	if !l.whole || !next.whole || l.fold != next.fold || n == 0 || n > maxLiterals {
+		return literals{}, false
+	}
+	joined := literals{fold: l.fold, whole: true}
+	for _, a := range l.texts {
+		for _, b := range next.texts {
+			joined.texts = append(joined.texts, a+b)
+		}
+	}
+	return joined, true
+}
+
+// better reports whether literals occur more rarely than others.
+func (l literals) better(than literals) bool {
+	const enough = 4 // bytes; beyond, fewer texts are better
+	return cmp.Or(
+		cmp.Compare(min(l.shortest(), enough), min(than.shortest(), enough)),
+		cmp.Compare(len(than.texts), len(l.texts)),
+		cmp.Compare(l.shortest(), than.shortest()),
+	) > 0
+}
+
+func literalsOfAlternate(parts []*syntax.Regexp) literals {
+	all := literals{whole: true}
+	mixed := false
+	for i, part := range parts {
+		l := requiredLiterals(part)
+		if len(l.texts) == 0 || len(all.texts)+len(l.texts) > maxLiterals {
+			return literals{}
+		}
+		mixed = mixed || i > 0 && l.fold != all.fold
+		all.texts = append(all.texts, l.texts...)
+		all.fold = all.fold || l.fold
+		all.whole = all.whole && l.whole
+	}
+	if all.fold {
+		for i, text := range all.texts {
+			all.texts[i] = lowerASCII(text)
+		}
+	}
+	all.whole = all.whole && !mixed
+	return all
 }
 
 // shortest returns the length of the shortest text, 0 if there is none.
@@ -84,106 +166,17 @@ func (l literals) shortest() int {
 	return len(slices.MinFunc(l.texts, func(a, b string) int { return len(a) - len(b) }))
 }
 
-// finder returns a function that returns the first position of any literal in
-// text from pos, or -1. Positions must be asked for in ascending order: each
-// literal is searched for over the text once.
-func (l literals) finder(text []byte) func(pos int) int {
-	places := make([]int, len(l.texts)) // of each literal; len(text) if there are no more
-	next := make([]func(pos int) int, len(l.texts))
-	for i, t := range l.texts {
-		places[i], next[i] = -1, exactFinder(text, t)
-		if l.fold {
-			next[i] = foldFinder(text, t)
-		}
-	}
-	return func(pos int) int {
-		first := len(text)
-		for i := range places {
-			if places[i] < pos {
-				places[i] = next[i](pos)
-			}
-			first = min(first, places[i])
-		}
-		if first == len(text) {
-			return -1
-		}
-		return first
-	}
+// ascii reports whether all texts are ASCII.
+func (l literals) ascii() bool {
+	return !slices.ContainsFunc(l.texts, func(t string) bool {
+		return strings.ContainsFunc(t, func(r rune) bool { return r >= utf8.RuneSelf })
+	})
 }
 
-// exactFinder returns a function that returns the first position of part in
-// text from pos, or len(text).
-func exactFinder(text []byte, part string) func(pos int) int {
-	want := []byte(part)
-	return func(pos int) int {
-		if n := bytes.Index(text[pos:], want); n >= 0 {
-			return pos + n
-		}
-		return len(text)
-	}
-}
-
-// foldFinder is exactFinder, ignoring the case of ASCII letters; part is in
-// lower case and not empty. It jumps between occurrences of the part's rarest
-// byte. Positions must be asked for in ascending order.
-func foldFinder(text []byte, part string) func(pos int) int {
-	rare := 0
-	for i := range part {
-		if commonness(part[i]) < commonness(part[rare]) {
-			rare = i
-		}
-	}
-	lower, upper := part[rare], part[rare]
-	if 'a' <= lower && lower <= 'z' {
-		upper -= 'a' - 'A'
-	}
-	nextLower, nextUpper := byteFinder(text, lower), byteFinder(text, upper)
-	return func(pos int) int {
-		for at := pos + rare; at < len(text); at++ {
-			at = min(nextLower(at), nextUpper(at))
-			if at+len(part)-rare > len(text) {
-				break
-			}
-			if start := at - rare; equalFold(text[start:start+len(part)], part) {
-				return start
-			}
-		}
-		return len(text)
-	}
-}
-
-// byteFinder is exactFinder for a byte, for positions in ascending order: it
-// reads no byte of the text twice.
-func byteFinder(text []byte, c byte) func(pos int) int {
-	place := -1
-	return func(pos int) int {
-		if place < pos {
-			place = len(text)
-			if n := bytes.IndexByte(text[pos:], c); n >= 0 {
-				place = pos + n
-			}
-		}
-		return place
-	}
-}
-
-// equalFold reports whether text equals part, ignoring case; part is in lower
-// case.
-func equalFold(text []byte, part string) bool {
-	for i, c := range text {
-		if lowerByte(c) != part[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// commonness ranks bytes by their rough frequency in texts and programs.
-func commonness(c byte) int {
-	if n := strings.IndexByte("zjqxkvbywgpfmucdlhrsnioate ", c); n >= 0 {
-		return n
-	}
-	return 10 // digits, signs
+// foldsWide reports whether the literals match characters beyond ASCII: k in any
+// case is the Kelvin sign too, s the long s.
+func (l literals) foldsWide() bool {
+	return l.fold && slices.ContainsFunc(l.texts, func(t string) bool { return strings.ContainsAny(t, "ks") })
 }
 
 func lowerByte(c byte) byte {

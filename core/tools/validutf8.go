@@ -19,9 +19,8 @@ const (
 	notValid        // whatever follows
 )
 
-// utf8Table has for each byte the next state of each state, at its shift. One shift
-// a byte, without a branch, is almost twice as fast as utf8.Valid where a text is not
-// ASCII. The method is that of P. Wilson, "shift DFA".
+// utf8Table has for each byte the next state of each state, at its shift: one shift
+// a byte, without a branch. The method is that of P. Wilson, "shift DFA".
 var utf8Table = sync.OnceValue(func() *[256]uint64 {
 	var table [256]uint64
 	for b := range table {
@@ -82,42 +81,61 @@ func nextUTF8(state uint64, b byte) uint64 {
 // notASCII has of eight bytes the bits that ASCII has not.
 const notASCII = 0x8080808080808080
 
+// asciiStep is how many bytes are looked at together.
+const asciiStep = 32
+
+// ascii reports whether asciiStep bytes are all ASCII.
+func ascii(text []byte) bool {
+	le := binary.LittleEndian
+	return ((le.Uint64(text)|le.Uint64(text[8:]))|(le.Uint64(text[16:])|le.Uint64(text[24:])))&notASCII == 0
+}
+
 // afterASCII returns a text without most of the ASCII that it begins with. It is
 // written as utf8.Valid is, so that the compiler leaves out what it can.
 func afterASCII(text []byte) []byte {
 	text = text[:len(text):len(text)]
-	for len(text) > 32 && ((binary.LittleEndian.Uint64(text)|binary.LittleEndian.Uint64(text[8:]))|
-		(binary.LittleEndian.Uint64(text[16:])|binary.LittleEndian.Uint64(text[24:])))&notASCII == 0 {
-		text = text[32:]
+	for len(text) >= asciiStep && ascii(text) {
+		text = text[asciiStep:]
 	}
 	return text
 }
 
-// validUTF8 is utf8.Valid.
+// validUTF8 is utf8.Valid. It checks both halves of a text at once, as a step need
+// not wait for that of the other half: where a text is not ASCII, this is several
+// times as fast.
 func validUTF8(text []byte) bool {
-	text = afterASCII(text)
-	table, state := utf8Table(), between
-	for len(text) >= 8 {
-		b := text[:8]
-		text = text[8:]
-		if state&63 == between && binary.LittleEndian.Uint64(b)&notASCII == 0 {
-			text = afterASCII(text)
+	a, b := halves(afterASCII(text))
+	table, inA, inB := utf8Table(), between, between
+	for ; len(a) >= asciiStep && len(b) >= asciiStep; a, b = a[asciiStep:], b[asciiStep:] {
+		if (inA|inB)&63 == between && ascii(a) && ascii(b) {
 			continue
 		}
-		state = table[b[0]] >> (state & 63)
-		state = table[b[1]] >> (state & 63)
-		state = table[b[2]] >> (state & 63)
-		state = table[b[3]] >> (state & 63)
-		state = table[b[4]] >> (state & 63)
-		state = table[b[5]] >> (state & 63)
-		state = table[b[6]] >> (state & 63)
-		state = table[b[7]] >> (state & 63)
-		if state&63 == notValid {
-			return false
+		for i := 0; i < asciiStep; i += 8 {
+			a, b := a[i:i+8], b[i:i+8]
+			inA, inB = table[a[0]]>>(inA&63), table[b[0]]>>(inB&63)
+			inA, inB = table[a[1]]>>(inA&63), table[b[1]]>>(inB&63)
+			inA, inB = table[a[2]]>>(inA&63), table[b[2]]>>(inB&63)
+			inA, inB = table[a[3]]>>(inA&63), table[b[3]]>>(inB&63)
+			inA, inB = table[a[4]]>>(inA&63), table[b[4]]>>(inB&63)
+			inA, inB = table[a[5]]>>(inA&63), table[b[5]]>>(inB&63)
+			inA, inB = table[a[6]]>>(inA&63), table[b[6]]>>(inB&63)
+			inA, inB = table[a[7]]>>(inA&63), table[b[7]]>>(inB&63)
 		}
 	}
-	for _, c := range text {
-		state = table[c] >> (state & 63)
+	for _, c := range a {
+		inA = table[c] >> (inA & 63)
 	}
-	return state&63 == between
+	for _, c := range b {
+		inB = table[c] >> (inB & 63)
+	}
+	return (inA|inB)&63 == between
+}
+
+// halves cuts a text before a character.
+func halves(text []byte) (a, b []byte) {
+	half := len(text) / 2
+	for n := 0; n < 3 && half > 0 && text[half]&0xC0 == 0x80; n++ {
+		half--
+	}
+	return text[:half], text[half:]
 }
