@@ -122,11 +122,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 		return tui.Next{}, err
 	}
 	asker := tui.NewAsker()
-	if asker.Rules = filepath.Join(c.set.Home, "settings.json"); c.set.UserHome != "" {
-		if rest, ok := strings.CutPrefix(asker.Rules, c.set.UserHome+string(filepath.Separator)); ok {
-			asker.Rules = filepath.Join("~", rest)
-		}
-	}
+	asker.Rules = cmdutil.Tilde(filepath.Join(c.set.Home, "settings.json"), c.set.UserHome)
 	t.Session.SaveRules, t.Session.Begun = c.set.SaveRules, c.begun
 	t.Session.Provider = setup.Advising{Provider: t.Session.Provider}
 	t.Session.Cost = c.count(t.Session.Cost)
@@ -229,7 +225,7 @@ func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
 }
 
 func (c *chat) welcome() string {
-	return fmt.Sprintf("**agent** %s · %s · `%s` · /help", cmdutil.Version(), c.modelName(), c.set.Dir)
+	return fmt.Sprintf("**agent** %s · %s · `%s` · /help", cmdutil.Version(), c.modelName(), cmdutil.Tilde(c.set.Dir, c.set.UserHome))
 }
 
 // modelName is PROVIDER/MODEL.

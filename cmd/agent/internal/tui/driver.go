@@ -37,10 +37,8 @@ type driver struct {
 
 	// echo shows what the user entered.
 	echo func(text string)
-	// restore gives an entered text that was not used back to the user.
+	// restore gives a text that was not used to the user, to change it or to send it.
 	restore func(text string)
-	// draft offers a text to the user.
-	draft func(text string)
 	// copied puts a text into the clipboard.
 	copied func(text string)
 	// theme changes the colours.
@@ -55,7 +53,7 @@ func newDriver(h *host, s *scene) *driver {
 	s.queue = h.Queue
 	return &driver{
 		host: h, scene: s, jobs: map[int]context.CancelFunc{}, asked: map[string]context.CancelFunc{},
-		echo: s.user, restore: func(string) {}, draft: func(string) {}, theme: func(string) {}, copied: func(string) {}, alert: func(string) {},
+		echo: s.user, restore: func(string) {}, theme: func(string) {}, copied: func(string) {}, alert: func(string) {},
 	}
 }
 
@@ -340,7 +338,7 @@ func (d *driver) commandDone(m commandMsg) {
 		d.scene.fail("/%s: %v", m.name, m.err)
 	}
 	if m.result.Draft != "" {
-		d.draft(m.result.Draft)
+		d.restore(m.result.Draft)
 	}
 	if m.result.Copy != "" {
 		d.copied(m.result.Copy)

@@ -48,7 +48,7 @@ func TestTranscriptKeys(t *testing.T) {
 	u.openHistory(conversation())
 	line := func() string { return ansi.Strip(u.pager.lines[max(0, u.pager.cursor)]) }
 	for _, step := range []struct{ key, want string }{
-		{"u", "> Why?"}, {"U", "> Change it."}, {"c", "✓ edit_file a.go · +1 −1 · 0 ms"}, {"?", "? Run make? → once"}, {"e", "✗ shell make · 0 ms"}, {"C", "✓ edit_file a.go · +1 −1 · 0 ms"},
+		{"u", "> Why?"}, {"U", "> Change it."}, {"c", "✓ edit_file a.go · +1 −1 · 0 ms"}, {"?", "? Run make? → yes, once"}, {"e", "✗ shell make · 0 ms"}, {"C", "✓ edit_file a.go · +1 −1 · 0 ms"},
 	} {
 		if u.press(step.key); line() != step.want {
 			t.Errorf("%s goes to %q, want %q", step.key, line(), step.want)

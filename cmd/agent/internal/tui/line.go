@@ -113,7 +113,7 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 	if o.Vim {
 		l.editor.vim = &vim{}
 	}
-	l.alert, l.restore, l.draft, l.theme, l.copied = l.notify, l.takeBack, l.takeBack, l.setTheme, l.copyText
+	l.alert, l.restore, l.theme, l.copied = l.notify, l.takeBack, l.setTheme, l.copyText
 	l.view = l.openView
 	l.watch = watchTerminal(in, out, o.Env("PATH"))
 	defer l.watch.close()
