@@ -258,7 +258,10 @@ func (l *lineScreen) sized(m tea.WindowSizeMsg) {
 
 // paste takes pasted text. It reports whether there is a place for it.
 func (l *lineScreen) paste(text string) bool {
-	if l.pager != nil || l.steps != nil && l.dialog == nil {
+	if l.pager != nil {
+		return l.pager.paste(text)
+	}
+	if l.steps != nil && l.dialog == nil {
 		return false
 	}
 	if p := l.picking(); p != nil {
