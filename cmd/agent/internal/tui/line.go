@@ -155,7 +155,7 @@ func (l *lineScreen) Init() (cmd tea.Cmd) {
 	if l.Notify != NotifyOff && l.Notify != "" {
 		l.screen.write(pushTitle)
 	}
-	l.screen.write(pasteOn)
+	l.screen.write("\r" + eraseLine + pasteOn) // keys of before were echoed, and come again
 	if p := l.scene.painter; p.colors && p.look.asks(l.Env) {
 		l.screen.write(ansi.RequestBackgroundColor) // the answer comes among the keys
 	}

@@ -304,6 +304,24 @@ func TestLineNewSessionAsksAboutTheQueue(t *testing.T) {
 	}
 }
 
+// TestLineTypeAhead: what is typed before the session takes keys is in the input box, and
+// its echo is not in front of the first line.
+func TestLineTypeAhead(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{})
+	c := newConsole(t, 80, 24)
+	c.send("early")
+	c.wait("early")
+	r := c.start(t.Context(), Options{Session: s, Asker: asker, Welcome: "hello there"})
+	c.wait("hello there", "> early")
+	if first, _, _ := strings.Cut(c.screen(), "\n"); first != "hello there" {
+		t.Errorf("the first line is %q", first)
+	}
+	c.send(keyCtrlC)
+	c.gone("early")
+	r.quit(c)
+}
+
 func TestLineCtrlC(t *testing.T) {
 	t.Parallel()
 	s, asker := mustOpen(t, act{turns: []coretest.Turn{
