@@ -89,7 +89,7 @@ func TestLinePermission(t *testing.T) {
 		{"always", "a", []string{"→ yes, always: shell(make)", "✓ shell make"}, 1, "shell(make)"},
 		{"always wider", "wa", []string{"→ yes, always: shell(make *)", "✓ shell make"}, 1, "shell(make *)"},
 		{"session wider and back", "wws", []string{"→ yes, for this session: shell(make)", "✓ shell make"}, 1, ""},
-		{"deny", "n", []string{"→ no", "✗ shell make", "Permission denied: the user denied it."}, 2, ""},
+		{"deny", "n", []string{"→ no", "✗ shell make", "Permission denied: the user denied it\n"}, 2, ""},
 		{"deny with a reason", "rtry it dry\r", []string{"→ no: try it dry", "✗ shell make"}, 2, ""},
 		{"with the arrows", keyDown + "\r", []string{"→ yes, for this session", "✓ shell make"}, 1, ""},
 		{"back from the reason", "rbecause", nil, 2, ""},

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,6 +142,10 @@ func (s *scene) apply(e event.Event) {
 	case event.ToolProgress:
 		if c := s.call(e.Call); c != nil {
 			c.progress = progress(b)
+		}
+	case event.Permission:
+		if c := s.call(e.Call); c != nil && b.Decision == "deny" {
+			c.denied = "Permission denied: " + display.Printable(cmp.Or(b.Reason, "the user denied it"))
 		}
 	case event.ToolResult:
 		s.toolResult(e.Call, b)
