@@ -479,6 +479,10 @@ func (d *driver) syncQuestion() bool {
 		return false
 	}
 	d.dialog = newDialog(front)
+	if front.URL != "" && d.scene.width > 0 { // in the scrollback, where the terminal breaks it, it can be copied
+		d.scene.separate()
+		d.scene.add("link", d.scene.paint(underline, display.Visible(front.URL)))
+	}
 	d.alert("question: " + display.OneLine(front.Title, 80))
 	return true
 }

@@ -158,6 +158,10 @@ func (s *scene) apply(e event.Event) {
 		s.answered(b)
 	case event.Steering:
 		s.steering(b)
+	case event.SourceStarted:
+		if b.Error != "" {
+			s.note(yellow, "! "+display.OneLine(b.Error, 300))
+		}
 	case event.SessionEnd:
 		s.ended, s.idle = true, true
 		s.settle()
