@@ -199,12 +199,14 @@ func TestLineSteers(t *testing.T) {
 	c.wait("working")
 	c.send("turn around\r")
 	c.wait("↳ queued: turn around")
+	eventually(t, c.screen, queue.settled)
 	release <- struct{}{}
 	c.wait("> turn around", "turned around")
 	c.gone("↳ queued")
 	// A message that is too late for the last round starts another one.
 	c.send("once more\r")
 	c.wait("↳ queued: once more")
+	eventually(t, c.screen, queue.settled)
 	release <- struct{}{}
 	c.wait("> once more", "and again")
 	c.gone("↳ queued")
