@@ -490,7 +490,7 @@ func (d *driver) syncQuestion() bool {
 // reply answers the question that is shown.
 func (d *driver) reply(a core.Answer) {
 	if d.dialog != nil {
-		if r := d.dialog.review; r != nil && r.Markdown {
+		if r := d.dialog.review; r != nil && r.Markdown && d.scene.width > 0 { // line by line it was printed
 			d.scene.markdown(string(r.Changes[0].After)) // stays above the answer
 		}
 		d.Asker.answer(d.dialog.pending, a)
