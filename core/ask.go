@@ -130,7 +130,7 @@ func (s *Session) permit(ctx context.Context, c *pending) (bool, string) {
 		case errors.Is(err, ErrNonInteractive):
 			p.Decider, why = "headless", c.decision.Reason+"; the session is non-interactive, so nobody can approve it"
 		case err != nil:
-			p.Decider, why = "person", "nobody answered: "+cmp.Or(context.Cause(ctx), err).Error()
+			p.Decider, why = "person", fmt.Sprintf("nobody answered (%v)", cmp.Or(context.Cause(ctx), err))
 		default:
 			p.Decider, why, p.Choice, p.Rules = "person", answer.Reason, string(answer.Choice), offer.Rules
 			if allowed = s.approve(ctx, c, answer.Choice, offer); allowed && len(answer.Args) > 0 {

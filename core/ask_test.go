@@ -175,7 +175,7 @@ func TestInterruptedQuestion(t *testing.T) {
 		t.Errorf("stop %s", out.Stop)
 	}
 	p := coretest.Bodies[event.Permission](r.ended(t))
-	if len(p) != 1 || p[0].Decision != "deny" || p[0].Reason != "nobody answered: cancelled: interrupted by Ctrl-C" {
+	if len(p) != 1 || p[0].Decision != "deny" || p[0].Reason != "nobody answered (cancelled: interrupted by Ctrl-C)" {
 		t.Errorf("logged %+v", p)
 	}
 }

@@ -41,10 +41,13 @@ func TestMentions(t *testing.T) {
 		{"@a.txt:3-99", "lines=\"3-4\"", "@a.txt: 2 lines"},
 		{`@"my notes.md" please`, "<file path=\"my notes.md\">\nnote\n</file>", "@my notes.md: 1 line"},
 		{`@"my notes.md":1`, "lines=\"1-1\"", "@my notes.md: 1 line"},
-		{"@sub/", "<directory path=\"sub/\">\nb.go\n</directory>", "@sub/: 1 names"},
+		{"@sub/", "<directory path=\"sub/\">\nb.go\n</directory>", "@sub/: 1 name"},
 		{"@odd:1", "<file path=\"odd:1\">\nodd\n</file>", "@odd:1: 1 line"},
 		{"@a.txt:0", "", "@a.txt:0: no such file; left as text"},
 		{"@a.txt:3-2", "", "@a.txt:3-2: no such file; left as text"},
+		{"@nope", "", "@nope: no such file; left as text"},
+		{"@Override\nvoid f();", "", ""},
+		{"look at\n@a.text", "", "@a.text: no such file; left as text"},
 		{"mail me@a.txt", "", ""},
 	} {
 		in, notes, err := expand(t.Context(), a, tt.text, nil, none)

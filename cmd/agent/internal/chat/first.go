@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -20,8 +19,8 @@ import (
 	"github.com/seed-009c0928/agent/core"
 )
 
-// Configure asks the questions of agent providers setup about a provider, also which
-// one if its name is empty.
+// Configure asks the questions of agent providers setup about a provider; an empty name
+// is another service, whose name is asked for.
 type Configure func(ctx context.Context, provider string) error
 
 // tryTime is the time limit of the call that tests a choice: a server may first
@@ -51,7 +50,13 @@ func firstMinute(ctx context.Context, o *run.Options, configure Configure) error
 		return nil
 	}
 	f := &first{Options: o, servers: setup.KnownServers()}
-	if err := f.guide(ctx, set, f.chooseProvider); err != nil {
+	steps := func(step func(context.Context) error) error {
+		return guide(ctx, o.IO, set, func(ctx context.Context, asker *tui.Asker, say func(string)) error {
+			f.asker, f.tell = asker, say
+			return step(ctx)
+		})
+	}
+	if err := steps(f.chooseProvider); err != nil {
 		return err
 	}
 	if f.configure {
@@ -62,26 +67,7 @@ func firstMinute(ctx context.Context, o *run.Options, configure Configure) error
 	if set.Trusted || set.Dir == set.UserHome || set.Dir == filepath.Dir(set.Dir) {
 		return nil
 	}
-	return f.guide(ctx, set, func(ctx context.Context) error { return f.askTrust(ctx, set) })
-}
-
-// guide runs steps on the terminal.
-func (f *first) guide(ctx context.Context, set *setup.Setup, steps func(ctx context.Context) error) error {
-	f.asker = tui.NewAsker()
-	err := tui.Guide(ctx, tui.Options{
-		In: f.In, Out: f.Terminal, LineByLine: set.Settings.Terminal.ScreenReader, Asker: f.asker, Env: f.Env, Theme: set.Settings.Terminal.Theme,
-		Notify: tui.Notify(set.Settings.Terminal.Notify), Title: "agent", Dir: set.Dir,
-	}, func(ctx context.Context, say func(string)) error {
-		f.tell = say
-		return steps(ctx)
-	})
-	switch {
-	case errors.Is(err, tui.ErrTerminated):
-		return cmdutil.ErrTerminated
-	case errors.Is(err, context.Canceled) && ctx.Err() == nil:
-		return cmdutil.ErrInterrupted
-	}
-	return err
+	return steps(func(ctx context.Context) error { return f.askTrust(ctx, set) })
 }
 
 // chooseProvider offers what is there, and tests and saves the choice.
@@ -110,7 +96,7 @@ func (f *first) chooseProvider(ctx context.Context) error {
 		case err != nil:
 			return err
 		case at == len(offers):
-			if err := f.chooseOther(ctx, draft); err != nil || f.configure {
+			if f.other, f.configure, err = pickProvider(ctx, f.asker, draft, nil); err != nil || f.configure {
 				return err
 			}
 			continue
@@ -124,24 +110,6 @@ func (f *first) chooseProvider(ctx context.Context) error {
 		}
 		failed[at] = "failed just now; " + offers[at].Found
 	}
-}
-
-// chooseOther offers all providers.
-func (f *first) chooseOther(ctx context.Context, draft *setup.Draft) error {
-	kinds := draft.ProviderKinds()
-	list := tui.List{Title: "Which provider?"}
-	for _, k := range kinds {
-		list.Items = append(list.Items, tui.Item{Label: k.Name, Detail: k.About})
-	}
-	list.Items = append(list.Items, tui.Item{Label: "Another service", Detail: "give it a name, and enter its address"})
-	at, err := f.asker.Choose(ctx, list)
-	if err != nil || at < 0 {
-		return err
-	}
-	if f.configure = true; at < len(kinds) {
-		f.other = kinds[at].Name
-	}
-	return nil
 }
 
 // use asks for what is missing, tests the provider and saves it. An error was shown.

@@ -87,7 +87,7 @@ type chat struct {
 	opts      agent.SessionOptions
 	history   history
 	custom    []setup.CustomCommand
-	keys      tui.Keys
+	terminal  tui.Options     // as the settings have it
 	library   *skills.Library // nil without skills
 
 	mu      sync.Mutex // guards the fields below
@@ -114,7 +114,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 	if c.set, err = c.Load(c.IO); err != nil {
 		return tui.Next{}, err
 	}
-	if c.keys, err = readKeys(c.set.Home); err != nil {
+	if c.terminal, err = Terminal(c.IO, c.set); err != nil {
 		return tui.Next{}, err
 	}
 	t := &run.Task{IO: c.IO}
@@ -122,11 +122,7 @@ func (c *chat) run(ctx context.Context, next tui.Next) (tui.Next, error) {
 		return tui.Next{}, err
 	}
 	asker := tui.NewAsker()
-	if asker.Rules = filepath.Join(c.set.Home, "settings.json"); c.set.UserHome != "" {
-		if rest, ok := strings.CutPrefix(asker.Rules, c.set.UserHome+string(filepath.Separator)); ok {
-			asker.Rules = filepath.Join("~", rest)
-		}
-	}
+	asker.Rules = cmdutil.Tilde(filepath.Join(c.set.Home, "settings.json"), c.set.UserHome)
 	t.Session.SaveRules, t.Session.Begun = c.set.SaveRules, c.begun
 	t.Session.Provider = setup.Advising{Provider: t.Session.Provider}
 	t.Session.Cost = c.count(t.Session.Cost)
@@ -199,17 +195,16 @@ func (c *chat) planDir(home string) string {
 // options returns what the terminal UI needs.
 func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
 	files := &fileList{env: c.agent.Env(), find: c.symbols}
-	o := tui.Options{
-		In: c.In, Out: c.Terminal, LineByLine: c.set.Settings.Terminal.ScreenReader, Session: c.session, Asker: asker, Queue: c.queue, Prompt: prompt,
-		Title: "agent: " + filepath.Base(c.set.Dir), Dir: c.set.Dir, Welcome: c.welcome(),
-		Status: c.status, Refresh: c.line.changed, Commands: c.allCommands, NextMode: c.nextMode, Env: c.Env, Keys: c.keys, Vim: c.set.Settings.Terminal.Keys == "vim", Notify: tui.Notify(c.set.Settings.Terminal.Notify), Theme: c.set.Settings.Terminal.Theme,
-		Expand: func(ctx context.Context, text string) (core.Input, []string, error) {
-			return expand(ctx, c.agent, text, c.symbols, func(name string) (model.Parts, string, error) { return c.resource(ctx, name) })
-		},
-		Shell: c.shell, Dropped: c.dropped, PasteImage: c.pasteImage,
-		Complete: func(prefix string) []string {
-			return append(c.resources(prefix), files.complete(context.Background(), prefix)...)
-		},
+	o := c.terminal
+	o.Session, o.Asker, o.Queue, o.Prompt = c.session, asker, c.queue, prompt
+	o.Title, o.Dir, o.Welcome = "agent: "+filepath.Base(c.set.Dir), c.set.Dir, c.welcome()
+	o.Status, o.Refresh, o.Commands, o.NextMode = c.status, c.line.changed, c.allCommands, c.nextMode
+	o.Shell, o.Dropped, o.PasteImage = c.shell, c.dropped, c.pasteImage
+	o.Expand = func(ctx context.Context, text string) (core.Input, []string, error) {
+		return expand(ctx, c.agent, text, c.symbols, func(name string) (model.Parts, string, error) { return c.resource(ctx, name) })
+	}
+	o.Complete = func(prefix string) []string {
+		return append(c.resources(prefix), files.complete(context.Background(), prefix)...)
 	}
 	switch {
 	case c.seen:
@@ -229,7 +224,7 @@ func (c *chat) options(asker *tui.Asker, prompt string) tui.Options {
 }
 
 func (c *chat) welcome() string {
-	return fmt.Sprintf("**agent** %s · %s · `%s` · /help", cmdutil.Version(), c.modelName(), c.set.Dir)
+	return fmt.Sprintf("**agent** %s · %s · `%s` · /help", cmdutil.Version(), c.modelName(), cmdutil.Tilde(c.set.Dir, c.set.UserHome))
 }
 
 // modelName is PROVIDER/MODEL.

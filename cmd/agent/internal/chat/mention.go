@@ -62,7 +62,7 @@ func expand(ctx context.Context, a fileSource, text string, find symbols, others
 			}
 		}
 		if err != nil {
-			if strings.ContainsAny(name, "./") {
+			if !strings.Contains(text, "\n") || strings.ContainsAny(name, "./") { // else it may be program code
 				notes = append(notes, fmt.Sprintf("@%s: no such file; left as text", name))
 			}
 			continue
@@ -179,7 +179,7 @@ func attachDir(ctx context.Context, env core.Environment, name string) (model.Pa
 		names = append(names, entry)
 	}
 	return model.Text{Text: fmt.Sprintf("<directory path=%q>\n%s\n</directory>", name, strings.Join(names, "\n"))},
-		fmt.Sprintf("@%s: %d names", name, len(entries)), nil
+		fmt.Sprintf("@%s: %s", name, display.Plural(len(entries), "name")), nil
 }
 
 func isDir(ctx context.Context, env core.Environment, name string, e fs.DirEntry) bool {

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/display"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/remote"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/event"
@@ -34,6 +35,14 @@ func interactiveOn(ctx context.Context, o *run.Options, prompt string) error {
 	if o.Resume != "" && !remote.Kept(o.Given()) {
 		return cmdutil.Usagef("--resume with --on: the session stays as it was created; leave out the other flags of sessions")
 	}
+	set, err := (&setup.Flags{}).Load(o.IO) // of this machine, for the terminal
+	if err != nil {
+		return err
+	}
+	terminal, err := Terminal(o.IO, set)
+	if err != nil {
+		return err
+	}
 	c, err := remote.Connect(ctx, o.IO, o.On)
 	if err != nil {
 		return err
@@ -45,11 +54,11 @@ func interactiveOn(ctx context.Context, o *run.Options, prompt string) error {
 		return err
 	}
 	defer s.close()
-	_, err = tui.Run(ctx, tui.Options{
-		In: o.In, Out: o.Terminal, Session: s, Asker: tui.NewAsker(), Prompt: prompt, Replay: 5, Detach: true,
-		Title: "agent: " + o.On, Welcome: fmt.Sprintf("**agent** %s · session `%s` on %s · it continues when you leave", cmdutil.Version(), s.id, o.On),
-		Status: s.status, Env: o.Env, Commands: func() []tui.Command { return nil },
-	})
+	terminal.Session, terminal.Asker, terminal.Prompt, terminal.Replay, terminal.Detach = s, tui.NewAsker(), prompt, 5, true
+	terminal.Title = "agent: " + o.On
+	terminal.Welcome = fmt.Sprintf("**agent** %s · session `%s` on %s · it continues when you leave", cmdutil.Version(), s.id, o.On)
+	terminal.Status = s.status
+	_, err = tui.Run(ctx, terminal)
 	if s.unused() {
 		return errors.Join(err, c.Delete(context.WithoutCancel(ctx), s.id))
 	}

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,7 +24,7 @@ func (c *chat) chooseServer(ctx context.Context, servers []mcp.Status) (string, 
 	list := tui.List{Title: "Which MCP server?"}
 	for _, st := range servers {
 		i := setup.ServerInfoOf(st, c.set.Dialect())
-		list.Items = append(list.Items, tui.Item{Label: st.Name, Detail: fmt.Sprintf("%s · %s tools · %s", setup.ServerState(st), i.ToolCount(), display.OneLine(i.Target, 60))})
+		list.Items = append(list.Items, tui.Item{Label: st.Name, Detail: fmt.Sprintf("%s · %s · %s", setup.ServerState(st), i.ToolCount(), display.OneLine(i.Target, 60))})
 	}
 	list.Preview = func(_ context.Context, at int) string { return serverPage(servers[at]) }
 	at, err := c.asker.Choose(ctx, list)
@@ -39,6 +40,9 @@ func (c *chat) chooseServer(ctx context.Context, servers []mcp.Status) (string, 
 	actions := tui.List{Title: "MCP server " + st.Name, Items: []tui.Item{{Label: show, Detail: "its tools and prompts"}, {Label: toggle, Detail: "from the next session on: /clear starts one"}}}
 	if st.Server.URL != "" {
 		actions.Items = append(actions.Items, tui.Item{Label: signIn, Detail: "in the browser"})
+	}
+	if errors.Is(st.Err, mcp.ErrSignIn) {
+		actions.At = len(actions.Items) - 1
 	}
 	if at, err = c.asker.Choose(ctx, actions); err != nil || at < 0 {
 		return "", err
@@ -68,7 +72,12 @@ func (c *chat) signIn(ctx context.Context, server mcp.Configured) (string, error
 	if err := t.SignIn(waiting); err != nil {
 		return "", fmt.Errorf("MCP server %s: %w", server.Name, err)
 	}
-	return "Signed in to MCP server **" + server.Name + "**.", nil
+	text := "Signed in to MCP server **" + server.Name + "**."
+	if server.Server.Disabled {
+		return text, nil
+	}
+	st, err := c.agent.MCP().Refresh(ctx, server.Name)
+	return text + " It has " + setup.ServerInfoOf(st, c.set.Dialect()).ToolCount() + ".", err
 }
 
 // browser takes the user to a sign-in page, and asks for the address at which it

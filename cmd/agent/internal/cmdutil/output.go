@@ -67,10 +67,11 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.1f %s", f, units[i])
 }
 
-// Tilde shortens a path below the home directory.
+// Tilde shortens the home directory and paths below it.
 func Tilde(path, home string) string {
-	if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok && home != "" {
-		return "~" + string(filepath.Separator) + rest
+	rest, inHome := strings.CutPrefix(path, home)
+	if home != "" && inHome && (rest == "" || rest[0] == filepath.Separator) {
+		return "~" + rest
 	}
 	return path
 }

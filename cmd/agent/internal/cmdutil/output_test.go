@@ -20,7 +20,7 @@ func TestAgeAndSize(t *testing.T) {
 			t.Errorf("%d is %s, want %s", n, got, want)
 		}
 	}
-	for path, want := range map[string]string{"/h/x": filepath.FromSlash("~/x"), "/h": "/h", "/hx": "/hx"} {
+	for path, want := range map[string]string{"/h/x": filepath.FromSlash("~/x"), "/h": "~", "/hx": "/hx"} {
 		if got := Tilde(filepath.FromSlash(path), filepath.FromSlash("/h")); got != filepath.FromSlash(want) {
 			t.Errorf("%s is %s", path, got)
 		}

@@ -174,12 +174,9 @@ func StepMark(s event.PlanStatus) string {
 // AnswerTo describes the answer to a question with this title in one line.
 func AnswerTo(title string, a event.Answer) string {
 	title = cmp.Or(title, "Parked question") // of an earlier run
-	text := a.Choice
-	switch {
-	case a.Withdrawn:
+	text := choiceWords(a.Choice)
+	if a.Withdrawn {
 		text = "withdrawn"
-	case text == "":
-		text = "no answer"
 	}
 	if len(a.Rules) > 0 {
 		text += ": " + strings.Join(a.Rules, ", ")
@@ -188,4 +185,22 @@ func AnswerTo(title string, a event.Answer) string {
 		text += ": " + a.Reason
 	}
 	return title + " → " + OneLine(text, 1000)
+}
+
+// choiceWords are the words that an answer has for the user. Those of other questions
+// than permission requests have words already.
+func choiceWords(choice string) string {
+	switch choice {
+	case "":
+		return "no answer"
+	case "once":
+		return "yes, once"
+	case "session":
+		return "yes, for this session"
+	case "always":
+		return "yes, always"
+	case "deny":
+		return "no"
+	}
+	return choice
 }

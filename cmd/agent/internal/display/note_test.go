@@ -41,10 +41,10 @@ func TestNoteOf(t *testing.T) {
 func TestAnswerTo(t *testing.T) {
 	t.Parallel()
 	for want, a := range map[string]event.Answer{
-		"Sure? → deny: not\\nnow":                       {Choice: "deny", Reason: "not\\nnow"},
-		"Sure? → withdrawn":                             {Withdrawn: true},
-		"Sure? → no answer":                             {},
-		"Sure? → always: shell(make), shell(go test *)": {Choice: "always", Rules: []string{"shell(make)", "shell(go test *)"}},
+		"Sure? → no: not\\nnow":                              {Choice: "deny", Reason: "not\\nnow"},
+		"Sure? → withdrawn":                                  {Withdrawn: true},
+		"Sure? → no answer":                                  {},
+		"Sure? → yes, always: shell(make), shell(go test *)": {Choice: "always", Rules: []string{"shell(make)", "shell(go test *)"}},
 	} {
 		if got := AnswerTo("Sure?", a); got != want {
 			t.Errorf("got %q, want %q", got, want)

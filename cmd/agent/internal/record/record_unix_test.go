@@ -34,8 +34,8 @@ func TestSession(t *testing.T) {
 	text := shown(t, svg)
 	for _, want := range []string{
 		"agent (devel) · local/scripted · ~/slug", "> The test fails.", "plan · 0 of 4 done", "✓ read_file slug.sh",
-		"? Run `sh slug_test.sh`? → session", "✗ shell sh slug_test.sh",
-		"? Edit slug.sh?", "4 +printf", "y yes, once", "press a key", "? Edit slug.sh? → once", "✓ edit_file slug.sh · +1 −1",
+		"? Run `sh slug_test.sh`? → yes, for this session", "✗ shell sh slug_test.sh",
+		"? Edit slug.sh?", "4 +printf", "y yes, once", "press a key", "? Edit slug.sh? → yes, once", "✓ edit_file slug.sh · +1 −1",
 		"plan · 3 of 4 done", "✓ shell sh slug_test.sh", "The test passes.", "local/scripted · default · context 9 %",
 	} {
 		_, after, ok := strings.Cut(text, want)

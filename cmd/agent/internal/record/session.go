@@ -164,7 +164,7 @@ func (s *session) run(ctx context.Context, url string) (rows [][]vt.Cell, err er
 		}
 	}
 	screen.See(func(v *vt.Terminal) { rows = linesOf(v) })
-	if at := lineWith(rows, "? Edit slug.sh? → once"); at >= 0 {
+	if at := lineWith(rows, "? Edit slug.sh? → yes, once"); at >= 0 {
 		rows = slices.Insert(rows, at, append(review, nil)...)
 	}
 	_, err = master.WriteString("/quit\r")

@@ -38,7 +38,7 @@ func conversation(v view) error {
 
 const (
 	work = `● shell ls sub
-? Connect to a.example? → once
+? Connect to a.example? → yes, once
 ? Sure? → withdrawn
 ✓ shell ls sub · 3 lines · 12 ms
   a

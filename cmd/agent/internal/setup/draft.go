@@ -71,3 +71,31 @@ func (d *Draft) Write(ctx context.Context) ([]config.Change, error) {
 func Answer(key string, value any) config.Flag {
 	return config.Flag{Name: "Invalid value", Key: key, Value: value}
 }
+
+// Found says what was found of a provider: its key in the environment, or that its server
+// is one of those on this machine; empty if nothing was.
+func (d *Draft) Found(k ProviderKind, servers []LocalServer) string {
+	if k.Local {
+		at := k.Values(&d.Settings.Providers).BaseURL
+		if slices.ContainsFunc(servers, func(s LocalServer) bool { return s.URL == at }) {
+			return "is running"
+		}
+	}
+	if from := d.Loaded.Source(d.Setting(k, "apiKey")); from.Layer == config.LayerEnv {
+		return from.Where + " is set"
+	}
+	return ""
+}
+
+// Preferred returns the name of the provider to offer first: the default or, if nothing
+// says which that is, the first one of which something was found.
+func (d *Draft) Preferred(servers []LocalServer) string {
+	if d.Loaded.Source("providers.default").Layer == config.LayerDefault {
+		for _, k := range d.ProviderKinds() {
+			if d.Found(k, servers) != "" {
+				return k.Name
+			}
+		}
+	}
+	return d.Settings.Providers.Default
+}

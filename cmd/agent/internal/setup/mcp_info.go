@@ -124,6 +124,8 @@ func ServerState(st mcp.Status) string {
 		return fmt.Sprintf("running (pid %d)", st.PID)
 	case st.Running:
 		return "connected"
+	case errors.Is(st.Err, mcp.ErrSignIn):
+		return "sign-in required"
 	case st.Err != nil:
 		return "failed"
 	}

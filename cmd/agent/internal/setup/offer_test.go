@@ -77,3 +77,30 @@ func TestOffers(t *testing.T) {
 		t.Errorf("local was chosen: %v", err)
 	}
 }
+
+// TestFound: what was found of a provider is marked, and offered first.
+func TestFound(t *testing.T) {
+	chat := modeltest.NewChat()
+	url, home := chat.Serve(t), t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "settings.json"), []byte(`{"providers":{"vllm":{"baseUrl":"`+url+`"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"AGENT_HOME": home, "ZAI_API_KEY": "a"}
+	draft, err := NewDraft(&cmdutil.IO{Env: func(name string) string { return env[name] }, Cwd: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers := FindLocalServers(t.Context(), []KnownServer{{"vLLM", url}})
+	var got []string
+	for _, k := range draft.ProviderKinds() {
+		if found := draft.Found(k, servers); found != "" {
+			got = append(got, k.Name+": "+found)
+		}
+	}
+	if want := []string{"zai: ZAI_API_KEY is set", "vllm: is running"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	if got := draft.Preferred(servers); got != "zai" {
+		t.Errorf("%s is offered first", got)
+	}
+}

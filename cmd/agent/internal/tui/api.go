@@ -59,7 +59,7 @@ type Result struct {
 	Next *Next  // leaves this session; nil stays
 	// Prompt is submitted as if the user had entered it.
 	Prompt string
-	Draft  string // put into the input box, if it is empty
+	Draft  string // put into the input box, if it is empty; line by line, an empty line sends it
 	view   view
 	Copy   string // put into the terminal's clipboard
 	Theme  string // the session's theme from now on; empty means no change

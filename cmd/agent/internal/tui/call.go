@@ -21,7 +21,8 @@ type call struct {
 	since     time.Time
 	output    lastLines
 	progress  string
-	announced bool // its start was printed, on a plain terminal
+	denied    string // why it may not run
+	announced bool   // its start was printed, on a plain terminal
 }
 
 func (s *scene) call(id string) *call {
@@ -78,6 +79,9 @@ func (s *scene) toolLines(c *call, b event.ToolResult) []string {
 	}
 	text := strings.TrimRight(s.relative(display.Printable(b.Content.Text())), "\n")
 	lines, missing := resultLines(text, b)
+	if c.denied != "" && b.IsError {
+		lines, missing = strings.Split(c.denied, "\n"), 0 // without the advice that the model gets
+	}
 	count := display.Plural(len(lines)+missing, "line")
 	if missing < 0 {
 		count = "long output"

@@ -37,10 +37,8 @@ type driver struct {
 
 	// echo shows what the user entered.
 	echo func(text string)
-	// restore gives an entered text that was not used back to the user.
+	// restore gives a text that was not used to the user, to change it or to send it.
 	restore func(text string)
-	// draft offers a text to the user.
-	draft func(text string)
 	// copied puts a text into the clipboard.
 	copied func(text string)
 	// theme changes the colours.
@@ -55,7 +53,7 @@ func newDriver(h *host, s *scene) *driver {
 	s.queue = h.Queue
 	return &driver{
 		host: h, scene: s, jobs: map[int]context.CancelFunc{}, asked: map[string]context.CancelFunc{},
-		echo: s.user, restore: func(string) {}, draft: func(string) {}, theme: func(string) {}, copied: func(string) {}, alert: func(string) {},
+		echo: s.user, restore: func(string) {}, theme: func(string) {}, copied: func(string) {}, alert: func(string) {},
 	}
 }
 
@@ -340,7 +338,7 @@ func (d *driver) commandDone(m commandMsg) {
 		d.scene.fail("/%s: %v", m.name, m.err)
 	}
 	if m.result.Draft != "" {
-		d.draft(m.result.Draft)
+		d.restore(m.result.Draft)
 	}
 	if m.result.Copy != "" {
 		d.copied(m.result.Copy)
@@ -481,6 +479,10 @@ func (d *driver) syncQuestion() bool {
 		return false
 	}
 	d.dialog = newDialog(front)
+	if front.URL != "" && d.scene.width > 0 { // in the scrollback, where the terminal breaks it, it can be copied
+		d.scene.separate()
+		d.scene.add("link", d.scene.paint(underline, display.Visible(front.URL)))
+	}
 	d.alert("question: " + display.OneLine(front.Title, 80))
 	return true
 }
@@ -488,7 +490,7 @@ func (d *driver) syncQuestion() bool {
 // reply answers the question that is shown.
 func (d *driver) reply(a core.Answer) {
 	if d.dialog != nil {
-		if r := d.dialog.review; r != nil && r.Markdown {
+		if r := d.dialog.review; r != nil && r.Markdown && d.scene.width > 0 { // line by line it was printed
 			d.scene.markdown(string(r.Changes[0].After)) // stays above the answer
 		}
 		d.Asker.answer(d.dialog.pending, a)

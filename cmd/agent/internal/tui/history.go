@@ -3,6 +3,7 @@ package tui
 import (
 	"encoding/base64"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -158,11 +159,7 @@ func (t *transcript) handle(key string) bool {
 // current returns the index of the mark that was gone to, or else of the one at the
 // top of the screen, or -1.
 func (t *transcript) current() int {
-	line := t.top
-	if t.cursor > t.top && t.cursor < t.top+t.pager.height {
-		line = t.cursor
-	}
-	at := -1
+	line, at := t.here(), -1
 	for i, m := range t.marks {
 		if m.line <= line || at < 0 {
 			at = i
@@ -173,14 +170,14 @@ func (t *transcript) current() int {
 
 // jump goes to the next mark of a kind, or to the one before.
 func (t *transcript) jump(kind markKind, step int) {
-	for i := t.current() + step; i >= 0 && i < len(t.marks); i += step {
-		if t.marks[i].kind == kind {
-			t.top, t.cursor = t.marks[i].line, t.marks[i].line
-			t.scroll(0)
-			return
-		}
+	at, wrapped := around(t.current()+step, step, len(t.marks), func(i int) bool { return t.marks[i].kind == kind })
+	if at < 0 {
+		t.note = "there is none in this conversation"
+		return
 	}
-	t.note = "no more in this direction"
+	t.top, t.cursor = t.marks[at].line, t.marks[at].line
+	t.note = wrapNote(step, wrapped)
+	t.scroll(0)
 }
 
 // copySequence makes the terminal put a text into its clipboard.
@@ -193,6 +190,9 @@ func (t *transcript) export(name string) {
 	name = strings.TrimSpace(name)
 	if name == "" {
 		return
+	}
+	if rest, inHome := strings.CutPrefix(name, "~/"); inHome {
+		name = filepath.Join(t.Env("HOME"), rest)
 	}
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(t.Dir, name)
@@ -212,7 +212,10 @@ func (t *transcript) export(name string) {
 		_, err = f.WriteString(strings.Join(s.take(), "\n") + "\n")
 		err = errors.Join(err, f.Close())
 	}
-	if t.note = "exported to " + name; err != nil {
+	switch t.note = "exported to " + name; {
+	case errors.Is(err, fs.ErrExist):
+		t.note = "not exported: there is such a file already; enter another name"
+	case err != nil:
 		t.note = "not exported: " + err.Error()
 	}
 }

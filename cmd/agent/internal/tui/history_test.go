@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/seed-009c0928/agent/core/event"
@@ -48,14 +49,23 @@ func TestTranscriptKeys(t *testing.T) {
 	u.openHistory(conversation())
 	line := func() string { return ansi.Strip(u.pager.lines[max(0, u.pager.cursor)]) }
 	for _, step := range []struct{ key, want string }{
-		{"u", "> Why?"}, {"U", "> Change it."}, {"c", "✓ edit_file a.go · +1 −1 · 0 ms"}, {"?", "? Run make? → once"}, {"e", "✗ shell make · 0 ms"}, {"C", "✓ edit_file a.go · +1 −1 · 0 ms"},
+		{"u", "> Why?"}, {"U", "> Change it."}, {"c", "✓ edit_file a.go · +1 −1 · 0 ms"}, {"?", "? Run make? → yes, once"}, {"e", "✗ shell make · 0 ms"}, {"C", "✓ edit_file a.go · +1 −1 · 0 ms"},
 	} {
 		if u.press(step.key); line() != step.want {
 			t.Errorf("%s goes to %q, want %q", step.key, line(), step.want)
 		}
 	}
 	u.press("C")
-	has(t, u.frameText(), "no more in this direction")
+	has(t, u.frameText(), "continued from the end")
+	if line() != "✓ edit_file a.go · +1 −1 · 0 ms" {
+		t.Errorf("the only change is not found again, but %q", line())
+	}
+	for _, want := range []string{"It is changed, and does not build.", "✓ edit_file a.go · +1 −1 · 0 ms"} {
+		if u.press("/", want[3:4], want[4:5], want[5:6], want[6:7], "enter"); line() != want {
+			t.Errorf("the search goes to %q, want %q", line(), want)
+		}
+	}
+	has(t, u.frameText(), "continued from the top")
 	out := u.screen.out.(*safeBuffer)
 	u.press("e", "y")
 	has(t, out.String(), "\x1b]52;c;"+base64.StdEncoding.EncodeToString([]byte("cannot find x"))+"\a")
@@ -65,14 +75,16 @@ func TestTranscriptKeys(t *testing.T) {
 	u.press("f")
 	has(t, u.frameText(), "+new")
 	for range 2 {
-		u.press("x", "a", ".", "t", "x", "t", "enter")
+		u.press("x")
+		u.Update(tea.PasteMsg{Content: "a.txt\n"})
+		u.press("enter")
 		data, err := os.ReadFile(filepath.Join(u.Dir, "a.txt"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		has(t, string(data), "> Change it.", "+new", "cannot find x", "It is changed, and does not build.", "> Why?")
 	}
-	has(t, u.frameText(), "not exported: ", "exists")
+	has(t, u.frameText(), "not exported: there is such a file already")
 }
 
 // TestTranscriptNarrow: on a narrow screen no row of the pager is wider than it.

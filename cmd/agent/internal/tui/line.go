@@ -113,7 +113,7 @@ func runLine(ctx context.Context, o Options, in, out *os.File) (Next, error) {
 	if o.Vim {
 		l.editor.vim = &vim{}
 	}
-	l.alert, l.restore, l.draft, l.theme, l.copied = l.notify, l.takeBack, l.takeBack, l.setTheme, l.copyText
+	l.alert, l.restore, l.theme, l.copied = l.notify, l.takeBack, l.setTheme, l.copyText
 	l.view = l.openView
 	l.watch = watchTerminal(in, out, o.Env("PATH"))
 	defer l.watch.close()
@@ -155,7 +155,7 @@ func (l *lineScreen) Init() (cmd tea.Cmd) {
 	if l.Notify != NotifyOff && l.Notify != "" {
 		l.screen.write(pushTitle)
 	}
-	l.screen.write(pasteOn)
+	l.screen.write("\r" + eraseLine + pasteOn) // keys of before were echoed, and come again
 	if p := l.scene.painter; p.colors && p.look.asks(l.Env) {
 		l.screen.write(ansi.RequestBackgroundColor) // the answer comes among the keys
 	}
@@ -258,7 +258,10 @@ func (l *lineScreen) sized(m tea.WindowSizeMsg) {
 
 // paste takes pasted text. It reports whether there is a place for it.
 func (l *lineScreen) paste(text string) bool {
-	if l.pager != nil || l.steps != nil && l.dialog == nil {
+	if l.pager != nil {
+		return l.pager.paste(text)
+	}
+	if l.steps != nil && l.dialog == nil {
 		return false
 	}
 	if p := l.picking(); p != nil {

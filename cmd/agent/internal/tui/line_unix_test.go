@@ -84,16 +84,16 @@ func TestLinePermission(t *testing.T) {
 		asked      int // number of questions about the same call
 		saved      string
 	}{
-		{"once", "y", []string{"→ once", "✓ shell make"}, 2, ""},
-		{"session", "s", []string{"→ session", "✓ shell make"}, 1, ""},
-		{"always", "a", []string{"→ always: shell(make)", "✓ shell make"}, 1, "shell(make)"},
-		{"always wider", "wa", []string{"→ always: shell(make *)", "✓ shell make"}, 1, "shell(make *)"},
-		{"session wider and back", "wws", []string{"→ session: shell(make)", "✓ shell make"}, 1, ""},
-		{"deny", "n", []string{"→ deny", "✗ shell make", "Permission denied: the user denied it."}, 2, ""},
-		{"deny with a reason", "rtry it dry\r", []string{"→ deny: try it dry", "✗ shell make"}, 2, ""},
-		{"with the arrows", keyDown + "\r", []string{"→ session", "✓ shell make"}, 1, ""},
+		{"once", "y", []string{"→ yes, once", "✓ shell make"}, 2, ""},
+		{"session", "s", []string{"→ yes, for this session", "✓ shell make"}, 1, ""},
+		{"always", "a", []string{"→ yes, always: shell(make)", "✓ shell make"}, 1, "shell(make)"},
+		{"always wider", "wa", []string{"→ yes, always: shell(make *)", "✓ shell make"}, 1, "shell(make *)"},
+		{"session wider and back", "wws", []string{"→ yes, for this session: shell(make)", "✓ shell make"}, 1, ""},
+		{"deny", "n", []string{"→ no", "✗ shell make", "Permission denied: the user denied it\n"}, 2, ""},
+		{"deny with a reason", "rtry it dry\r", []string{"→ no: try it dry", "✗ shell make"}, 2, ""},
+		{"with the arrows", keyDown + "\r", []string{"→ yes, for this session", "✓ shell make"}, 1, ""},
 		{"back from the reason", "rbecause", nil, 2, ""},
-		{"escape", keyEsc, []string{"→ deny", "✗ shell make"}, 2, ""},
+		{"escape", keyEsc, []string{"→ no", "✗ shell make"}, 2, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +113,7 @@ func TestLinePermission(t *testing.T) {
 				c.send(keyEsc)
 				c.gone("Reason?")
 				c.send("n")
-				c.wait("→ deny")
+				c.wait("→ no")
 			}
 			if len(tt.want) > 0 {
 				c.wait(tt.want...)
@@ -151,9 +151,9 @@ func TestLineQuestionWaitsForTyping(t *testing.T) {
 	close(ask)
 	c.wait("? Run `", "(unsent: try sly way")
 	eventually(t, c.screen, func() bool { return strings.Contains(c.screen(), "press a key, or Enter to answer") })
-	lacks(t, c.all(), "→ once", "→ session")
+	lacks(t, c.all(), "→ yes, once", "→ yes, for this session")
 	c.send("y")
-	c.wait("→ once", "the end", "> try sly way")
+	c.wait("→ yes, once", "the end", "> try sly way")
 	c.send(keyCtrlC) // clears the input
 	c.gone("try sly way")
 	r.quit(c)
@@ -199,12 +199,14 @@ func TestLineSteers(t *testing.T) {
 	c.wait("working")
 	c.send("turn around\r")
 	c.wait("↳ queued: turn around")
+	eventually(t, c.screen, queue.settled)
 	release <- struct{}{}
 	c.wait("> turn around", "turned around")
 	c.gone("↳ queued")
 	// A message that is too late for the last round starts another one.
 	c.send("once more\r")
 	c.wait("↳ queued: once more")
+	eventually(t, c.screen, queue.settled)
 	release <- struct{}{}
 	c.wait("> once more", "and again")
 	c.gone("↳ queued")
@@ -302,6 +304,24 @@ func TestLineNewSessionAsksAboutTheQueue(t *testing.T) {
 			t.Errorf("%s: %d messages are left in the queue, want %d", tt.key, n, tt.left)
 		}
 	}
+}
+
+// TestLineTypeAhead: what is typed before the session takes keys is in the input box, and
+// its echo is not in front of the first line.
+func TestLineTypeAhead(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{})
+	c := newConsole(t, 80, 24)
+	c.send("early")
+	c.wait("early")
+	r := c.start(t.Context(), Options{Session: s, Asker: asker, Welcome: "hello there"})
+	c.wait("hello there", "> early")
+	if first, _, _ := strings.Cut(c.screen(), "\n"); first != "hello there" {
+		t.Errorf("the first line is %q", first)
+	}
+	c.send(keyCtrlC)
+	c.gone("early")
+	r.quit(c)
 }
 
 func TestLineCtrlC(t *testing.T) {

@@ -51,6 +51,9 @@ func (p *pager) ask(prompt string, enter func(text string)) {
 func (p *pager) layout(width, height int) {
 	end := p.top >= len(p.lines)-p.height
 	p.height = max(1, height-2)
+	if p.width != width {
+		p.cursor = -1
+	}
 	if p.width != width || p.lines == nil || p.live {
 		p.width, p.lines = width, p.render(width)
 	}
@@ -100,17 +103,47 @@ func (p *pager) matches(line int) bool {
 
 // find goes to the next line with the term, or to the one before.
 func (p *pager) find(from, step int) {
-	p.note = ""
-	if p.term != "" {
-		p.note = "not found: " + p.term
+	if p.term == "" {
+		return
 	}
-	for i := from; p.term != "" && i >= 0 && i < len(p.lines); i += step {
-		if p.matches(i) {
-			p.top, p.note = i, ""
-			p.scroll(0)
-			return
+	at, wrapped := around(from, step, len(p.lines), p.matches)
+	if at < 0 {
+		p.note = "not found: " + p.term
+		return
+	}
+	p.top, p.cursor, p.note = at, at, wrapNote(step, wrapped)
+	p.scroll(0)
+}
+
+// here returns the highlighted line, if it is on the screen, or else the first one there.
+func (p *pager) here() int {
+	if p.cursor > p.top && p.cursor < p.top+p.height {
+		return p.cursor
+	}
+	return p.top
+}
+
+// around returns the first index of n from which on, in steps of 1 or -1, is wanted, and
+// whether it comes after the end; -1 if there is none.
+func around(from, step, n int, wanted func(int) bool) (at int, wrapped bool) {
+	for i := range n {
+		to := from + i*step
+		if at = ((to % n) + n) % n; wanted(at) {
+			return at, at != to
 		}
 	}
+	return -1, false
+}
+
+// wrapNote tells that something was found beyond the end.
+func wrapNote(step int, wrapped bool) string {
+	switch {
+	case !wrapped:
+		return ""
+	case step > 0:
+		return "continued from the top"
+	}
+	return "continued from the end"
 }
 
 // key handles a key. It reports whether the pager is closed.
@@ -143,12 +176,12 @@ func (p *pager) key(msg tea.KeyPressMsg) (closed bool) {
 		p.term = ""
 		p.ask("/", func(text string) {
 			p.term = text
-			p.find(p.top, 1)
+			p.find(p.here(), 1)
 		})
 	case "n":
-		p.find(p.top+1, 1)
+		p.find(p.here()+1, 1)
 	case "N", "shift+n":
-		p.find(p.top-1, -1)
+		p.find(p.here()-1, -1)
 	}
 	return false
 }
@@ -168,6 +201,14 @@ func (p *pager) edit(msg tea.KeyPressMsg) {
 	default:
 		p.typed += display.Printable(msg.Text)
 	}
+}
+
+// paste takes pasted text for what is being typed.
+func (p *pager) paste(text string) (taken bool) {
+	if p.prompt != "" {
+		p.typed += display.OneLine(text, 1000)
+	}
+	return p.prompt != ""
 }
 
 // openPager shows a text on the alternate screen.

@@ -29,16 +29,11 @@ func runPlain(ctx context.Context, o Options) (Next, error) {
 		}
 	}
 	p := &plainScreen{driver: newDriver(h, newScene(painter{}, 0, o.Dir)), out: o.Out}
-	p.alert, p.view = p.ring, p.printView
+	p.alert, p.view, p.restore = p.ring, p.printView, p.offer
 	if f, ok := o.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.prompts = true
 		o.Asker.list(false)
 		p.echo = func(string) {} // the terminal echoes
-	}
-	p.restore = func(text string) {
-		if line, _, _ := strings.Cut(text, "\n"); !p.quitting {
-			p.scene.note(plain, "Not sent: "+line)
-		}
 	}
 	lines, err := readLines(o.In)
 	if err != nil {
@@ -58,7 +53,8 @@ type plainScreen struct {
 	midLine  bool // the last line is unterminated
 	prompted bool // the last line is a prompt
 	shown    *pending
-	failed   error // of out
+	offered  string // what an empty line sends
+	failed   error  // of out
 }
 
 // loop serves the user and the session until one of them ends.
@@ -141,7 +137,7 @@ func (p *plainScreen) line(line string) {
 			p.SaveHistory(line)
 		}
 		p.scene.kind = "" // the line is already on the screen
-		p.enter(line)
+		p.enter(p.instead(line))
 		return
 	}
 	answer, err := p.dialog.answerLine(line)
@@ -154,6 +150,27 @@ func (p *plainScreen) line(line string) {
 	default:
 		p.ask()
 	}
+}
+
+// offer shows a text that was not sent, which an empty line sends.
+func (p *plainScreen) offer(text string) {
+	if !p.quitting {
+		p.offered = text
+		p.scene.note(plain, "Not sent: "+strings.TrimSpace(text)+"\nPress Enter to send this, or enter another message.")
+	}
+}
+
+// instead returns what is meant by a line: what is offered, if it is empty. Another
+// message takes the place of the offer, a command does not.
+func (p *plainScreen) instead(line string) string {
+	switch offered := p.offered; {
+	case strings.TrimSpace(line) == "" && offered != "":
+		p.offered = ""
+		return offered
+	case p.parse(line).kind == entryPrompt:
+		p.offered = ""
+	}
+	return line
 }
 
 // show prints finished lines, a new question, and a prompt if input is expected.

@@ -91,7 +91,7 @@ func TestPlain(t *testing.T) {
 	}
 	r.sees("✓ shell make · ran make", "? Run `make test`?")
 	r.send("n not today")
-	r.sees("→ deny: not today", "It did not run.")
+	r.sees("→ no: not today", "It did not run.")
 	r.send("/modle")
 	r.sees("unknown command /modle; did you mean /model?")
 	r.send("/model fake-2")
@@ -198,6 +198,39 @@ func TestPlainSteersAndShell(t *testing.T) {
 	}
 }
 
+// TestPlainOffers: a text that a command gives back, as /rewind does, is sent by an empty
+// line; a command leaves it, another message takes its place.
+func TestPlainOffers(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{coretest.Say("first"), coretest.Say("second")}})
+	back := func(context.Context, string) (Result, error) { return Result{Draft: "taken back\nin full"}, nil }
+	r := startPlain(t, t.Context(), Options{Session: s, Asker: asker, Commands: func() []Command {
+		return append(testCommands(), Command{Name: "back", Run: back})
+	}})
+	r.send("/back")
+	r.sees("Not sent: taken back\n  in full\n  Press Enter to send this, or enter another message.")
+	r.send("/model other")
+	r.sees("The model is other.")
+	r.send("")
+	r.sees("first")
+	r.send("/back")
+	eventually(t, r.out.String, func() bool { return strings.Count(r.out.String(), "Not sent:") == 2 })
+	r.send("instead")
+	r.sees("second")
+	r.send("") // nothing is offered any more
+	r.send("/quit")
+	r.wait()
+	var sent []string
+	for _, e := range coretest.Collect(t, closed(s), nil).Drain(t) {
+		if b, ok := e.Body.(event.User); ok {
+			sent = append(sent, b.Content.Text())
+		}
+	}
+	if got := strings.Join(sent, "|"); got != "taken back\nin full|instead" {
+		t.Errorf("sent %q", got)
+	}
+}
+
 func TestPlainReopens(t *testing.T) {
 	t.Parallel()
 	s, asker := mustOpen(t, act{}) // no turns: the model fails permanently
@@ -260,7 +293,7 @@ func TestTranscript(t *testing.T) {
 	}
 	want := `● shell ls sub
 ● grep x
-? Allow shell in sub? → once
+? Allow shell in sub? → yes, once
 ✓ grep x · no matches · 0 ms
 ✓ shell ls sub · 2 lines · 12 ms
   a

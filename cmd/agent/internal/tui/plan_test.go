@@ -13,8 +13,10 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/seed-009c0928/agent/core"
+	"github.com/seed-009c0928/agent/core/coretest"
 	"github.com/seed-009c0928/agent/core/event"
 	"github.com/seed-009c0928/agent/core/model"
+	"github.com/seed-009c0928/agent/core/preview"
 )
 
 // planResult is a result of update_plan: each step is "x done", "> now" or
@@ -189,5 +191,21 @@ func TestLongTaskNotifies(t *testing.T) {
 		if got := out.String(); got != tt.plain {
 			t.Errorf("%q after %s, line by line: %q, want %q", tt.notify, tt.lasts, got, tt.plain)
 		}
+	}
+}
+
+// TestPlainPlan: line by line a plan is read out once, with its question.
+func TestPlainPlan(t *testing.T) {
+	t.Parallel()
+	s, asker := mustOpen(t, act{turns: []coretest.Turn{coretest.CallTools(toolCall("question", `{"kind":"confirm"}`)), coretest.Say("the end")}})
+	asker.Review = func(context.Context, core.Question) *Review {
+		return &Review{Markdown: true, Changes: []preview.Change{{Path: "plan.md", At: "plan.md", After: []byte("1. Write **c.txt**\n")}}}
+	}
+	r := startPlain(t, t.Context(), Options{Session: s, Asker: asker, Prompt: "plan it"})
+	r.sees("1. Write c.txt", "(an empty line: no): ")
+	r.send("y")
+	r.sees("the end")
+	if n := strings.Count(r.out.String(), "Write c.txt"); n != 1 {
+		t.Errorf("the plan is there %d times:\n%s", n, r.out.String())
 	}
 }

@@ -249,8 +249,8 @@ func (s *scene) head(d *dialog) []string {
 			out = append(out, s.fold(dim, display.Visible(a.String()), s.width, "  - ", "    ")...)
 		}
 	}
-	if d.URL != "" {
-		out = append(out, s.fold(underline, display.Visible(d.URL), 0, "  ", "  ")...)
+	if d.URL != "" && s.width == 0 {
+		out = append(out, "  "+display.Visible(d.URL))
 	}
 	if d.formErr != nil {
 		out = append(out, s.fold(red, "✗ "+display.Printable(d.formErr.Error()), s.width, "  ", "  ")...)

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -142,6 +143,10 @@ func (s *scene) apply(e event.Event) {
 		if c := s.call(e.Call); c != nil {
 			c.progress = progress(b)
 		}
+	case event.Permission:
+		if c := s.call(e.Call); c != nil && b.Decision == "deny" {
+			c.denied = "Permission denied: " + display.Printable(cmp.Or(b.Reason, "the user denied it"))
+		}
 	case event.ToolResult:
 		s.toolResult(e.Call, b)
 	case event.Question:
@@ -153,6 +158,10 @@ func (s *scene) apply(e event.Event) {
 		s.answered(b)
 	case event.Steering:
 		s.steering(b)
+	case event.SourceStarted:
+		if b.Error != "" {
+			s.note(yellow, "! "+display.OneLine(b.Error, 300))
+		}
 	case event.SessionEnd:
 		s.ended, s.idle = true, true
 		s.settle()

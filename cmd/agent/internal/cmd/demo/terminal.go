@@ -2,11 +2,15 @@ package demo
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"iter"
 	"sync"
 
+	"github.com/seed-009c0928/agent/cmd/agent/internal/chat"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/tui"
 	"github.com/seed-009c0928/agent/core"
 	"github.com/seed-009c0928/agent/core/model"
@@ -40,11 +44,27 @@ func onTerminal(ctx context.Context, s *cmdutil.IO, t *run.Task) error {
 	if err != nil {
 		return err
 	}
-	_, err = tui.Run(ctx, tui.Options{
-		In: s.In, Out: s.Terminal, Env: s.Env, Session: session, Asker: asker, Queue: queue, Title: "agent demo", Dir: t.Agent.Dir,
-		Prompt: demoPrompt, Welcome: welcome, Status: func() tui.Status { return tui.Status{Model: "a script", Mode: t.Mode} },
-	})
+	o := terminal(s)
+	o.Session, o.Asker, o.Queue, o.Title, o.Dir, o.Prompt, o.Welcome = session, asker, queue, "agent demo", t.Agent.Dir, demoPrompt, welcome
+	o.Status = func() tui.Status { return tui.Status{Model: "a script", Mode: t.Mode} }
+	_, err = tui.Run(ctx, o)
 	return err
+}
+
+// terminal returns the terminal as the user's settings have it; the demo also runs with
+// settings that are broken.
+func terminal(s *cmdutil.IO) tui.Options {
+	quiet := *s
+	quiet.Err = io.Discard // warnings are about real sessions
+	set, err := (&setup.Flags{}).Load(&quiet)
+	if err == nil {
+		var o tui.Options
+		if o, err = chat.Terminal(s, set); err == nil {
+			return o
+		}
+	}
+	fmt.Fprintf(s.Err, "agent: %v\n", err)
+	return tui.Options{In: s.In, Out: s.Terminal, Env: s.Env}
 }
 
 // lastCall is the latest tool call. It is safe for concurrent use.

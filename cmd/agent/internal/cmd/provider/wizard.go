@@ -22,6 +22,7 @@ type wizard struct {
 	*cmdutil.Prompter
 	candidates []setup.KnownServer // to look for on this machine
 
+	name    string              // of the provider; empty if it is a service without a name yet
 	kind    setup.ProviderKind  // the zero value until it is chosen
 	set     *setup.Draft        // with the answers so far
 	servers []setup.LocalServer // found on this machine
@@ -61,63 +62,49 @@ func (w *wizard) taker(key string) func(string) bool {
 	return func(value string) bool { return w.take(key, value) }
 }
 
+// chooseProvider takes the provider that was named, or asks for the name of another
+// service.
 func (w *wizard) chooseProvider(ctx context.Context) error {
 	w.Printf("Configure a model provider. Nothing is saved until the end.")
-	if w.kind.Name != "" {
-		w.take("providers.default", w.kind.Name)
-		return nil
+	if w.name != "" {
+		isNew, err := w.find(w.name)
+		if err == nil {
+			err = w.use(ctx, w.name, isNew)
+		}
+		return err
 	}
-	w.servers = setup.FindLocalServers(ctx, w.candidates)
-	w.Printf("\nProviders:")
-	names := w.set.Settings.Providers.Names()
-	for i, k := range w.set.ProviderKinds() {
-		w.Printf("  %2d  %-13s  %s%s", i+1, k.Name, k.About, w.found(k))
-	}
-	w.Printf("  or a new name, for another service")
 	for {
-		name, err := w.Select(ctx, "Provider", names, w.preferred())
+		name, err := w.Line(ctx, "Name of the service", "")
 		if err != nil {
 			return err
 		}
-		if w.kind, err = w.set.FindProvider(name); err == nil {
-			w.take("providers.default", name)
-			return nil
-		}
-		if misspelt := strings.Contains(err.Error(), "did you mean"); !misspelt && config.Choices("providers."+name+".api") != nil {
-			return w.define(ctx, name)
+		isNew, err := w.find(name)
+		if err == nil {
+			return w.use(ctx, name, isNew)
 		}
 		w.Printf("%v.", err)
 	}
 }
 
-// found says what was found of a provider: its key in the environment, or its
-// server on this machine.
-func (w *wizard) found(k setup.ProviderKind) string {
-	if k.Local {
-		at := k.Values(&w.set.Settings.Providers).BaseURL
-		for _, server := range w.servers {
-			if server.URL == at {
-				return " (is running)"
-			}
-		}
+// find finds the provider with a name. If there is none, it may be a new one, unless the
+// name resembles another one or is impossible.
+func (w *wizard) find(name string) (isNew bool, err error) {
+	if w.kind, err = w.set.FindProvider(name); err == nil {
+		return false, nil
 	}
-	if from := w.set.Loaded.Source(w.set.Setting(k, "apiKey")); from.Layer == config.LayerEnv {
-		return " (" + from.Where + " is set)"
+	if misspelt := strings.Contains(err.Error(), "did you mean"); !misspelt && config.Choices("providers."+name+".api") != nil {
+		return true, nil
 	}
-	return ""
+	return false, err
 }
 
-// preferred returns the provider to offer: the default or, if nothing says so,
-// the first one whose key or server was found.
-func (w *wizard) preferred() string {
-	if w.set.Loaded.Source("providers.default").Layer == config.LayerDefault {
-		for _, k := range w.set.ProviderKinds() {
-			if w.found(k) != "" {
-				return k.Name
-			}
-		}
+// use goes on with a provider.
+func (w *wizard) use(ctx context.Context, name string, isNew bool) error {
+	if isNew {
+		return w.define(ctx, name)
 	}
-	return w.set.Settings.Providers.Default
+	w.take("providers.default", name)
+	return nil
 }
 
 // define asks for the API and the address of a provider with a new name.

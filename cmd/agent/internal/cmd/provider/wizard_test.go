@@ -15,10 +15,11 @@ import (
 	"github.com/seed-009c0928/agent/core/model/modeltest"
 )
 
-// answer runs the wizard with answers, one per line, and returns what it printed.
-func answer(t *testing.T, home string, candidates []setup.KnownServer, answers ...string) (string, error) {
+// answer runs the wizard for a provider with answers, one per line, and returns what it
+// printed.
+func answer(t *testing.T, home string, candidates []setup.KnownServer, name string, answers ...string) (string, error) {
 	t.Helper()
-	return answerWith(t, home, nil, candidates, answers...)
+	return answerWith(t, home, nil, candidates, name, answers...)
 }
 
 // ring is a keyring in memory.
@@ -48,14 +49,14 @@ func (r ring) Set(_ context.Context, name, value string) error {
 	return nil
 }
 
-func answerWith(t *testing.T, home string, keys cmdutil.Keyring, candidates []setup.KnownServer, answers ...string) (string, error) {
+func answerWith(t *testing.T, home string, keys cmdutil.Keyring, candidates []setup.KnownServer, name string, answers ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	s := &cmdutil.IO{
 		In: strings.NewReader(strings.Join(answers, "\n") + "\n"), Out: &out, Err: &out, Cwd: t.TempDir(), Keyring: keys,
 		Env: func(name string) string { return map[string]string{"AGENT_HOME": home}[name] },
 	}
-	err := (&wizard{Prompter: cmdutil.NewPrompter(s), candidates: candidates}).run(t.Context())
+	err := (&wizard{Prompter: cmdutil.NewPrompter(s), candidates: candidates, name: name}).run(t.Context())
 	return out.String(), err
 }
 
@@ -88,7 +89,7 @@ func TestSetupLongLists(t *testing.T) {
 	for c := 'a'; c <= 'z'; c++ {
 		chat.Models = append(chat.Models, "x-"+string(c), "y-"+string(c))
 	}
-	out, err := answer(t, t.TempDir(), nil, "", chat.Serve(t), "", "y-z", "")
+	out, err := answer(t, t.TempDir(), nil, "local", chat.Serve(t), "", "y-z", "")
 	if err != nil || !strings.Contains(out, "30  y-d\n      and 22 more (enter the name)\n") || !strings.Contains(out, "y-z answered") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -128,35 +129,22 @@ func TestSetupWithoutHome(t *testing.T) {
 	}
 }
 
-// TestSetupOffersRunningServer checks that a preset whose server runs is marked and
-// offered.
-func TestSetupOffersRunningServer(t *testing.T) {
-	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"yes"}} })
-	chat.Models = []string{"m1"}
-	url, home := chat.Serve(t), t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, "settings.json"), []byte(`{"providers":{"vllm":{"baseUrl":"`+url+`"}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := answer(t, home, []setup.KnownServer{{Name: "vLLM", URL: url}}, "", "", "", "", "")
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	for _, want := range []string{"vLLM on this machine (is running)\n", "Provider [vllm]: ", "Model [m1]: "} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is missing in\n%s", want, out)
-		}
-	}
-	if strings.Count(out, "is running") != 1 {
-		t.Errorf("other servers are said to run:\n%s", out)
-	}
-}
-
 // TestSetupOfANewProvider asks for the endpoint of a provider with a new name once.
 func TestSetupOfANewProvider(t *testing.T) {
 	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"yes"}} })
 	chat.Models = []string{"m1"}
 	out, err := answer(t, t.TempDir(), nil, "ours", chat.Serve(t), "chat", "", "")
 	if err != nil || strings.Count(out, "Endpoint") != 1 || !strings.Contains(out, "m1 answered in") || !strings.Contains(out, "Try it:") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestSetupAsksForTheName: another service has no name yet.
+func TestSetupAsksForTheName(t *testing.T) {
+	chat := modeltest.NewChatFunc(func(*modeltest.Request) modeltest.Turn { return modeltest.Turn{Text: []string{"yes"}} })
+	chat.Models = []string{"m1"}
+	out, err := answer(t, t.TempDir(), nil, "", "opnai", "", "ours", chat.Serve(t), "chat", "", "")
+	if err != nil || !strings.Contains(out, "did you mean openai?") || !strings.Contains(out, "ours is a new provider.") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

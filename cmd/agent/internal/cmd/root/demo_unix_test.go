@@ -3,6 +3,7 @@
 package root
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -27,4 +28,18 @@ func TestInteractiveDemo(t *testing.T) {
 	if text := s.text(); !strings.Contains(text, "agent providers setup") || strings.Contains(text, "✗ demo-script") {
 		t.Errorf("the demo ended otherwise:\n%s", text)
 	}
+}
+
+// TestDemoLineByLine: the demo has the terminal that the settings ask for.
+func TestDemoLineByLine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `[]`)
+	w.settings(map[string]any{"terminal": map[string]any{"screenReader": true}})
+	s := w.onTerminal("demo")
+	s.answer("y: yes, once", "")
+	if now := s.state(); !reflect.DeepEqual(now, s.was) {
+		t.Error("the terminal's own line editing is off")
+	}
+	s.answer("", "\x04")
+	s.exits(0)
 }

@@ -3,6 +3,7 @@
 package root
 
 import (
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,5 +56,36 @@ func TestInteractiveMCP(t *testing.T) {
 	requests = w.chat.Requests()
 	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "Please greet Ada Lovelace.") || !strings.Contains(last, "the change was denied") || strings.Contains(last, "twice") {
 		t.Errorf("the prompt did not go, or the changed tool did: %s", last)
+	}
+}
+
+// TestInteractiveSignIn: a server that needs a sign-in is named; the address of the page is
+// whole, for another machine's browser, and then the model has the server's tools.
+func TestInteractiveSignIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `[{text: ["Ready."]}]`)
+	url := protectedServer(t)
+	add := exec.Command("agent", "mcp", "add", "tracker", url)
+	add.Dir, add.Env = w.workspace, []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}
+	if out, err := add.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s := w.onTerminal()
+	s.answer("! MCP server tracker: sign-in required", "/mcp\r")
+	s.answer("sign-in required · 0 tools · ", "\r")
+	s.answer("› sign in", "\r")
+	s.answer("Sign in on this page", "")
+	_, page, _ := strings.Cut(s.text(), "/mcp\n\n")
+	page, _, _ = strings.Cut(page, "\n\n")
+	resp, err := http.Get(strings.ReplaceAll(page, "\n", ""))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%v, %v; the terminal shows:\n%s", resp, err, s.text())
+	}
+	_ = resp.Body.Close()
+	s.answer("Signed in to MCP server tracker. It has 1 tool.", "Begin\r")
+	s.answer("Ready.", "/quit\r")
+	s.exits(0)
+	if body := string(w.chat.Requests()[0].Body); !strings.Contains(body, "tracker__hello") {
+		t.Errorf("the model got %s", body)
 	}
 }

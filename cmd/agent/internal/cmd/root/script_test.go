@@ -313,12 +313,17 @@ type scriptOwner struct{ *testscript.TestScript }
 func (o scriptOwner) Cleanup(f func()) { o.Defer(f) }
 
 func cmdProtected(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Setenv("MCP_URL", protectedServer(scriptOwner{ts}))
+}
+
+// protectedServer starts an MCP server that requires a sign-in, and returns its address.
+func protectedServer(owner oauthtest.Owner) (url string) {
 	protocol := server.NewMCPServer("tracker", "1", server.WithToolCapabilities(false))
 	protocol.AddTool(mcp.NewTool("hello", mcp.WithDescription("Says hello.")), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText("hello, friend"), nil
 	})
-	resource := oauthtest.NewResource(scriptOwner{ts}, oauthtest.NewIssuer(scriptOwner{ts}), func(r *oauthtest.Resource) {
+	resource := oauthtest.NewResource(owner, oauthtest.NewIssuer(owner), func(r *oauthtest.Resource) {
 		r.Scope, r.Serve = "issues:read", server.NewStreamableHTTPServer(protocol)
 	})
-	ts.Setenv("MCP_URL", resource.URL+"/mcp")
+	return resource.URL + "/mcp"
 }

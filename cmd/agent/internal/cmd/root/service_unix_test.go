@@ -229,6 +229,14 @@ func TestServiceTerminal(t *testing.T) {
 	s.answer("Over.", "And now?\r")
 	s.answer("Again.", "/quit\r")
 	s.exits(0)
+
+	w.settings(map[string]any{"terminal": map[string]any{"screenReader": true}})
+	s = w.onTerminal("--on", url, "--resume", id[1])
+	s.answer("Again.", "/quit\n")
+	s.exits(0)
+	if strings.Contains(s.text(), "───") {
+		t.Errorf("line by line there is an input box:\n%s", s.text())
+	}
 }
 
 // TestServiceIsolation: a command in a session of a service sees neither the environment

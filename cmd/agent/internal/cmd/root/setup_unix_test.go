@@ -141,7 +141,8 @@ func TestSetupOnATerminal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `[{text: ["yes"]}]`)
 	s := w.onTerminal("providers", "setup")
-	s.answer("Provider [local]:", "2\n")
+	s.answer("Which provider?", "openai")
+	s.answer("› openai", "\r")
 	s.answer("Endpoint [https://api.openai.com/v1]:", baseURL(t, w)+"\n")
 	s.answer("Key:", "")
 	s.awaitChange()
@@ -161,13 +162,13 @@ func TestSetupOnATerminal(t *testing.T) {
 func TestSetupInterrupted(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string][]string{
-		"Provider [local]:": nil, "Endpoint [https://": {"2\n"}, "Key:": {"2\n", "\n"},
+		"Which provider?": nil, "Endpoint [https://": {"openai\r"}, "Key:": {"openai\r", "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, `[]`)
 			settings := settingsText(t, w)
 			s := w.onTerminal("providers", "setup")
-			questions := []string{"Provider [local]:", "Endpoint [https://"}
+			questions := []string{"Which provider?", "Endpoint [https://"}
 			for i, text := range before {
 				s.answer(questions[i], text)
 			}
