@@ -166,6 +166,7 @@ func (i *instance) connect(log *logFile) error {
 			return (&net.Dialer{}).DialContext(ctx, "unix", i.child.address)
 		}),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
+		grpc.WithStaticStreamWindowSize(toolproto.Window), grpc.WithStaticConnWindowSize(toolproto.Window),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(toolproto.MaxMessage), grpc.MaxCallSendMsgSize(toolproto.MaxMessage)))
 	if err != nil {
 		return err

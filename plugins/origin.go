@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -53,16 +54,17 @@ type origin interface {
 
 // stampOf returns a stamp of files: their sizes and times.
 func stampOf(names ...string) string {
-	var b strings.Builder
+	var b []byte
 	for _, name := range names {
-		info, err := os.Stat(name)
-		if err != nil {
-			fmt.Fprintf(&b, "%s:-;", name)
-			continue
+		b = append(append(b, name...), ':')
+		if info, err := os.Stat(name); err != nil {
+			b = append(b, '-')
+		} else {
+			b = strconv.AppendInt(append(strconv.AppendInt(b, info.Size(), 10), ':'), info.ModTime().UnixNano(), 10)
 		}
-		fmt.Fprintf(&b, "%s:%d:%d;", name, info.Size(), info.ModTime().UnixNano())
+		b = append(b, ';')
 	}
-	return b.String()
+	return string(b)
 }
 
 // read loads the plugin in a folder.

@@ -313,11 +313,13 @@ func (p *Plugin) retire() {
 // start starts a process.
 func (p *Plugin) start(l loaded) {
 	ctx := p.ctx
-	verified := make(chan error, 1)
-	go func() { verified <- p.origin.verify(ctx, &l) }() // beside what costs as much and runs none of them
-	p.host.supervisor.Prepare(ctx, p.host.sandbox)
+	// What costs most is done side by side; none of it runs the plugin's files.
+	var err error
+	var all sync.WaitGroup
+	all.Go(func() { err = p.origin.verify(ctx, &l) })
+	all.Go(func() { p.host.supervisor.Prepare(ctx, p.host.sandbox) })
 	spec := p.host.launchSpec(p, &l)
-	err := <-verified
+	all.Wait()
 	var i *instance
 	if err == nil {
 		p.log.forget()

@@ -60,7 +60,8 @@ func serve(p Plugin, extensions []Extension) error {
 	if err != nil {
 		return err
 	}
-	g := grpc.NewServer(grpc.MaxRecvMsgSize(toolproto.MaxMessage), grpc.MaxSendMsgSize(toolproto.MaxMessage))
+	g := grpc.NewServer(grpc.MaxRecvMsgSize(toolproto.MaxMessage), grpc.MaxSendMsgSize(toolproto.MaxMessage),
+		grpc.StaticStreamWindowSize(toolproto.Window), grpc.StaticConnWindowSize(toolproto.Window))
 	toolproto.RegisterPluginServer(g, s)
 	end := sync.OnceFunc(func() { go g.Stop() }) // in the background, so that Shutdown is answered
 	g.RegisterService(controller(end), nil)

@@ -104,10 +104,11 @@ func (in *inspection) add(roots []string) {
 // creates of the names of [Sandbox.ReadOnly]. The returned function renames that in
 // the directories, which the process of this profile can write, and returns notes
 // for the model.
-func Watch(readOnly []string) func(p *sandbox.Profile, dirs []string) (notes []string) {
-	in := inspect(newListings(newNames(readOnly), nil), nil)
-	return func(p *sandbox.Profile, dirs []string) (notes []string) {
-		in.add(dirs)
+func Watch() func(readOnly []string, p *sandbox.Profile, dirs []string) (notes []string) {
+	since := now()
+	return func(readOnly []string, p *sandbox.Profile, dirs []string) (notes []string) {
+		in := inspect(newListings(newNames(readOnly), nil), dirs)
+		in.since = since
 		in.exclude(p.ReadOnly)
 		for _, path := range in.setAside() {
 			notes = append(notes, asideNote(path))

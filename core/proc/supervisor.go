@@ -216,6 +216,7 @@ func (s *Supervisor) fork(cmd *exec.Cmd, start func() error) error {
 
 // wait waits for a child of fork.
 func (s *Supervisor) wait(cmd *exec.Cmd) {
+	awaitEnd(cmd.Process.Pid)
 	_ = cmd.Wait() // the result is in cmd.ProcessState
 	s.forking.Lock()
 	defer s.forking.Unlock()

@@ -118,7 +118,7 @@ func (c *coercer) union(s *jsonschema.Schema, v any, at string) any {
 // object corrects the properties of an object in place.
 func (c *coercer) object(s *jsonschema.Schema, v map[string]any, at string) {
 	// The only argument of a tool may have the name that it has in other programs.
-	only := len(s.Properties) == 1 && len(s.Required) == 1 && len(v) == 1 && closed(s)
+	only := len(s.Properties) == 1 && len(s.Required) == 1 && len(v) == 1
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		p, known := s.Properties[name]
 		if !known {
@@ -161,7 +161,7 @@ func (c *coercer) unknown(s *jsonschema.Schema, v map[string]any, name, at strin
 		}
 	}
 	for _, other := range slices.Sorted(maps.Keys(s.Properties)) {
-		if _, given := v[other]; !given && (only || plainName(other) == plainName(name)) {
+		if _, given := v[other]; !given && (only && closed(s) || plainName(other) == plainName(name)) {
 			v[other] = v[name]
 			delete(v, name)
 			c.note(at+"/"+name, "used as %s", other)

@@ -66,14 +66,14 @@ type watchedTool struct {
 // Run implements [core.Tool].
 func (t watchedTool) Run(ctx context.Context, call *core.Call) (core.Result, error) {
 	a := t.set.agent
-	setAside := env.Watch(a.protected())
+	setAside := env.Watch()
 	res, err := t.Tool.Run(ctx, call)
 	a.offerMore(ctx, t.set.Name(), call, &res)
 	process := a.confined.get(t.set.Name())
 	if process.profile == nil || len(process.dirs) == 0 || !a.sandboxed(ctx, process.profile.Mode) {
 		return res, err
 	}
-	if notes := setAside(process.profile, process.dirs); len(notes) > 0 {
+	if notes := setAside(a.protected(), process.profile, process.dirs); len(notes) > 0 {
 		res.Content = append(slices.Clone(res.Content), model.Text{Text: "[sandbox: " + strings.Join(notes, "; ") + "]"})
 	}
 	return res, err

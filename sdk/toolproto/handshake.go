@@ -16,6 +16,9 @@ const (
 	// MaxMessage is the maximum size of a message in bytes that both sides accept.
 	// Larger results are sent in parts.
 	MaxMessage = 64 << 20
+	// Window is the flow control window in bytes of connections and streams. A fixed one
+	// saves the messages that measure the bandwidth of a network, which is not there.
+	Window = 1 << 20
 )
 
 // Source is the text of plugin.proto, for languages that load it at run time.

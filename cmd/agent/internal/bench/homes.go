@@ -126,7 +126,7 @@ func (b *bench) keptHome(ctx context.Context, s *scenario, c contestant) (string
 	return home, s.home(m, home)
 }
 
-// pluginProgram builds package plugin once.
+// pluginProgram builds package plugin once, as the agent builds plugins.
 func (b *bench) pluginProgram(ctx context.Context) (string, error) {
 	program := filepath.Join(b.temp, "plugin"+exeSuffix())
 	if _, err := os.Stat(program); err == nil {
@@ -136,7 +136,7 @@ func (b *bench) pluginProgram(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return program, build(ctx, root, "./cmd/agent/internal/bench/plugin", program)
+	return program, build(ctx, root, "./cmd/agent/internal/bench/plugin", program, "-tags=grpcnotrace")
 }
 
 // environment returns the environment of a program in a home.

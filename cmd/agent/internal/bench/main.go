@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -179,8 +180,9 @@ func buildAll(ctx context.Context, opts options, dir string) ([]contestant, erro
 }
 
 // build makes the stripped binary of pkg, as a release would.
-func build(ctx context.Context, root, pkg, out string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, pkg)
+func build(ctx context.Context, root, pkg, out string, flags ...string) error {
+	args := slices.Concat([]string{"build", "-trimpath", "-ldflags=-s -w"}, flags, []string{"-o", out, pkg})
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
