@@ -149,12 +149,13 @@ var importRules = map[string][]string{
 	// that no other noun imports. Only root knows them all.
 	"core/goldentest": {},
 
-	"cmd/agent":                    {"cmd/agent/internal/cmd/root", "cmd/agent/internal/startheap"},
-	"cmd/agent/internal/startheap": {},
+	"cmd/agent":                  {"cmd/agent/internal/cmd/root", "cmd/agent/internal/prelude"},
+	"cmd/agent/internal/prelude": {"cmd/agent/internal/version"},
+	"cmd/agent/internal/version": {},
 	// For programs that embed an agent: what the command reads, as options of sdk/agent.
 	"cmd/agent/settings": {"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/keyring", "cmd/agent/internal/setup", "core/model", "sdk/agent"},
 	"cmd/agent/internal/cmdutil": {
-		"cmd/agent/internal/config", "core/jsonpos", "core/model", "core/proc", "mcp", "sdk",
+		"cmd/agent/internal/config", "cmd/agent/internal/version", "core/jsonpos", "core/model", "core/proc", "mcp", "sdk",
 	},
 	"cmd/agent/internal/setup": {
 		"cmd/agent/internal/cmdutil", "cmd/agent/internal/config", "cmd/agent/internal/display", "cmd/agent/internal/trust", "sdk/agent",

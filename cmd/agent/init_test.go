@@ -37,7 +37,7 @@ func TestPackageInits(t *testing.T) {
 		// init PACKAGE @START ms, DURATION ms clock, BYTES bytes, COUNT allocs
 		f := strings.Fields(line)
 		if len(f) > 0 && f[0] == "gc" {
-			t.Errorf("a garbage collection before the first command, see cmd/agent/internal/startheap: %s", line)
+			t.Errorf("a garbage collection before the first command, see cmd/agent/internal/prelude: %s", line)
 		}
 		if len(f) < 9 || f[0] != "init" {
 			continue

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmd/root"
-	_ "github.com/seed-009c0928/agent/cmd/agent/internal/startheap"
+	_ "github.com/seed-009c0928/agent/cmd/agent/internal/prelude"
 )
 
 func main() {

@@ -7,15 +7,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/config"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/version"
 	"github.com/seed-009c0928/agent/sdk"
 )
-
-// release is set by the linker for a release.
-var release = ""
 
 // IO is the process around a command: its streams, environment, working
 // directory and keyring. Tests replace each.
@@ -78,15 +75,7 @@ func (w *CheckedWriter) Write(p []byte) (int, error) {
 }
 
 // Version is the version of this program.
-func Version() string {
-	if release != "" {
-		return release
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-}
+func Version() string { return version.Number() }
 
 // AgentHome returns the directory of the agent's own files. It reads no
 // settings, so it works if they are invalid.

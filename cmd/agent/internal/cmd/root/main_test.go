@@ -13,8 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/zalando/go-keyring"
 
+	_ "github.com/seed-009c0928/agent/cmd/agent/internal/prelude" // as in the command
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
-	_ "github.com/seed-009c0928/agent/cmd/agent/internal/startheap" // as in the command
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md, docs/cli and the expected files of scripts")

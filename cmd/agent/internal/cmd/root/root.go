@@ -17,6 +17,7 @@ import (
 	"github.com/seed-009c0928/agent/cmd/agent/internal/keyring"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/run"
 	"github.com/seed-009c0928/agent/cmd/agent/internal/setup"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/version"
 )
 
 // Main runs the command line of this process and returns its exit code.
@@ -95,7 +96,7 @@ func newCmd(s *cmdutil.IO, word string) *cobra.Command {
 	root.SetFlagErrorFunc(cmdutil.FlagError)
 	root.SetUsageFunc(cmdutil.Usage)
 	root.SetHelpCommand(cmdutil.NewHelpCmd())
-	root.SetVersionTemplate(versionLine() + "\n")
+	root.SetVersionTemplate(version.Line() + "\n")
 	if only := commandNamed(word); only != nil {
 		root.AddCommand(only(s))
 		return root

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-009c0928/agent/cmd/agent/internal/cmdutil"
+	"github.com/seed-009c0928/agent/cmd/agent/internal/version"
 )
 
 type versionOptions struct {
@@ -30,10 +31,6 @@ func (o *versionOptions) run() error {
 	if o.json {
 		return cmdutil.WriteJSON(o.Out, map[string]string{"version": cmdutil.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
 	}
-	_, err := fmt.Fprintln(o.Out, versionLine())
+	_, err := fmt.Fprintln(o.Out, version.Line()) // after an error of package prelude
 	return err
-}
-
-func versionLine() string {
-	return fmt.Sprintf("agent %s %s/%s %s", cmdutil.Version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }

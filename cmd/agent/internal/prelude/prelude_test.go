@@ -1,4 +1,4 @@
-package startheap
+package prelude
 
 import (
 	"runtime"
