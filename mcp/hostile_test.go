@@ -300,13 +300,15 @@ func TestQuestionsEndWithTheCall(t *testing.T) {
 	s := scriptedServer(t, "")
 	c := connect(t, s, old)
 	ctx, cancel := context.WithCancel(t.Context())
-	withdrawn := make(chan error, 1)
+	withdrawn, ended := make(chan error, 1), make(chan struct{})
 	_, err := c.Call(ctx, mcp.ToolInfo{Name: "ask"}, json.RawMessage(ask(`"method":"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{}}}`)), mcp.Caller{Ask: func(ctx context.Context, _ core.Question) (core.Answer, error) {
 		cancel()
 		<-ctx.Done()
 		withdrawn <- ctx.Err()
+		<-ended // or the server might answer the call first
 		return core.Answer{}, ctx.Err()
 	}})
+	close(ended)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the call: %v", err)
 	}

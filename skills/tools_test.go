@@ -237,8 +237,8 @@ func TestScriptsThatMisbehave(t *testing.T) {
 		"skills/x/scripts/forks.sh":  "#!/bin/sh\n(sleep 1000 &) ; (sleep 1000 &); echo done\n",
 		"skills/x/scripts/ignore.sh": "#!/bin/sh\ntrap '' TERM; echo ready; while :; do sleep 1; done\n",
 	}
-	hanging := newWorkshop(t, files, 300*time.Millisecond)
-	if r, text := hanging.script("hang.sh"); r.Code != core.CodeTimeout || !strings.Contains(text, "started") || !strings.Contains(text, "timed out after 300ms") {
+	hanging := newWorkshop(t, files, 2*time.Second) // which includes its start
+	if r, text := hanging.script("hang.sh"); r.Code != core.CodeTimeout || !strings.Contains(text, "started") || !strings.Contains(text, "timed out after 2s") {
 		t.Errorf("hang: %s %q", r.Code, text)
 	}
 	w := newWorkshop(t, files, time.Minute)
