@@ -31,6 +31,13 @@ type console struct {
 	rested atomic.Int64  // how much later it is for the session than on the clock
 
 	stopped atomic.Pointer[time.Time] // the time on the clock, if it stands still
+	watch   atomic.Pointer[watch]     // what a benchmark waits for, or nil
+}
+
+// watch is a text of which it matters when it comes.
+type watch struct {
+	text string
+	came chan time.Time // with room for one
 }
 
 func newConsole(t testing.TB, width, height int) *console {
@@ -46,6 +53,9 @@ func newConsole(t testing.TB, width, height int) *console {
 		buf := make([]byte, 32<<10)
 		for {
 			n, err := master.Read(buf)
+			if w := c.watch.Load(); w != nil && strings.Contains(string(buf[:n]), w.text) && c.watch.CompareAndSwap(w, nil) {
+				w.came <- time.Now()
+			}
 			c.mu.Lock()
 			c.raw.Write(buf[:n])
 			c.term.Write(string(buf[:n]))
