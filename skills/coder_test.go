@@ -83,9 +83,9 @@ func TestCacheEntries(t *testing.T) {
 	d := &diskCache{filepath.Join(dir, ".cache")}
 	scan := func() (list []found, entries []cached) {
 		list, _ = walk(place, map[string]bool{})
-		for _, f := range list {
-			s, _ := f.read()
-			entries = append(entries, cached{found: f, skill: s})
+		for i := range list {
+			s, _ := list[i].read()
+			entries = append(entries, cached{found: &list[i], skill: s})
 		}
 		return list, entries
 	}

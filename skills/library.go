@@ -39,7 +39,7 @@ type Library struct {
 	opts LibraryOptions
 
 	mu       sync.Mutex
-	read     map[string]cached // by the path of the SKILL.md
+	read     map[string]*cached // by the path of the SKILL.md
 	current  *Catalog
 	versions int
 	fresh    time.Time // of the scan by latest; zero if it was used
@@ -47,14 +47,14 @@ type Library struct {
 
 // cached is a file that was read.
 type cached struct {
-	found   found
+	found   *found
 	skill   *Skill
 	problem *Problem
 }
 
 // NewLibrary returns a library. It does not read any file yet.
 func NewLibrary(opts LibraryOptions) *Library {
-	return &Library{opts: opts, read: map[string]cached{}}
+	return &Library{opts: opts, read: map[string]*cached{}}
 }
 
 // With returns a library with further places behind those of l, which may be nil.
@@ -158,29 +158,35 @@ func (l *Library) Begin() {
 func (l *Library) scan() *Catalog {
 	disk := &diskCache{dir: l.opts.Cache}
 	seen := map[string]bool{}
-	read := make(map[string]cached, len(l.read))
-	changed := l.current == nil
-	var order []cached
+	changed, total := l.current == nil, 0
 	var problems []Problem
-	for _, p := range l.opts.Places {
+	lists := make([][]found, len(l.opts.Places))
+	for i, p := range l.opts.Places {
 		list, odd := walk(p, seen)
 		problems = append(problems, odd...)
+		lists[i], total = list, total+len(list)
+	}
+	read, order := make(map[string]*cached, total), make([]cached, 0, total)
+	for i, p := range l.opts.Places {
+		list := lists[i]
 		var known map[string]*Skill
 		if l.current == nil && len(list) >= minCached && p.Plugin == "" {
 			known = disk.load(p.Dir, list)
 		}
-		for _, f := range list {
-			key := f.at
-			c, ok := l.read[key]
-			if !ok || c.found.state != f.state {
-				c = cached{found: f, skill: known[key]}
-				if c.skill == nil {
-					c.skill, c.problem = f.read()
-				}
+		for i := range list {
+			f := &list[i]
+			c := cached{found: f, skill: known[f.at]}
+			switch before := l.read[f.at]; {
+			case before != nil && before.found.state == f.state:
+				c = *before
+			case c.skill == nil:
+				c.skill, c.problem = f.read()
+				fallthrough
+			default:
 				changed = true
 			}
-			read[key] = c
-			order = append(order, c)
+			order = append(order, c) // there is room for all, so that nothing moves
+			read[f.at] = &order[len(order)-1]
 		}
 		if l.current == nil && len(list) >= minCached && len(known) < len(list) && p.Plugin == "" {
 			disk.store(p.Dir, order[len(order)-len(list):], time.Now())
