@@ -165,3 +165,41 @@ func helpers(t *testing.T) (pids []int) {
 	}
 	return pids
 }
+
+// TestCoveredDirectories: a directory in /dev/shm, which the sandbox covers before it
+// knows the command, is there if it was granted, also below layers.
+func TestCoveredDirectories(t *testing.T) {
+	s := namespaceSupervisor(t)
+	at, err := os.MkdirTemp("/dev/shm", "agent-test-")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(at) })
+	dir := func(name string) string {
+		path := filepath.Join(at, name)
+		if err := os.Mkdir(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(path, "before"), []byte(name+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	work, read, cache, tried := dir("work"), dir("read"), dir("cache"), dir("tried")
+	for i := range 2 { // without a spare helper, and with one
+		try := filepath.Join(at, fmt.Sprint("try", i))
+		spec := confined(sandbox.ModeNamespace, work, fmt.Sprintf("cat before %[1]s/before %[2]s/before %[3]s/before && echo w >w && ! echo r 2>/dev/null >%[1]s/r && echo c >%[2]s/c && echo t >%[3]s/t && cat w %[2]s/c %[3]s/t; ls /dev/shm/*/", read, cache, tried))
+		spec.Sandbox.Readable = []string{read}
+		spec.Sandbox.Scratch, spec.Sandbox.Layers = []string{cache}, filepath.Join(at, "layers")
+		spec.Sandbox.Tried, spec.Sandbox.Try = []string{tried}, try
+		out, exit := output(t, s, spec)
+		if want := "work\nread\ncache\ntried\nw\nc\nt\ncache\nread\ntried\nwork\n"; out != want || exit.Code != 0 {
+			t.Errorf("%+v, printed %q, want %q", exit, out, want)
+		}
+		for path, want := range map[string]bool{work + "/w": true, cache + "/c": false, tried + "/t": false, sandbox.TriedIn(try, tried) + "/t": true} {
+			if _, err := os.Lstat(path); (err == nil) != want {
+				t.Errorf("%s: %v, want it there: %t", path, err, want)
+			}
+		}
+	}
+}

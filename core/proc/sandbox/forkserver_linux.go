@@ -231,7 +231,7 @@ func (f *forker) fork(flags uintptr) (*helper, error) {
 		return h, err
 	}
 	if before, ok := ahead(flags); ok {
-		_ = hand(conn, before.image, nil) // an error of its own shows with the plan of the command
+		_ = hand(conn, before.image, nil) // if it fails, so does sending the plan of the command
 	}
 	return h, nil
 }

@@ -185,7 +185,7 @@ func (b *plan) layer(s layer) slot {
 	fs := b.keep(what, unix.SYS_FSOPEN, "overlay", unix.FSOPEN_CLOEXEC)
 	may(&b.Steps[len(b.Steps)-1])
 	may(b.do(what, unix.SYS_FSCONFIG, fs, unix.FSCONFIG_SET_FLAG, "userxattr", 0, 0))
-	for _, option := range [...][2]string{{"lowerdir", s.path}, {"upperdir", s.upper}, {"workdir", s.work}} {
+	for _, option := range [...][2]string{{"lowerdir", b.originalPath(s.path)}, {"upperdir", b.originalPath(s.upper)}, {"workdir", b.originalPath(s.work)}} {
 		may(b.do(what, unix.SYS_FSCONFIG, fs, unix.FSCONFIG_SET_STRING, option[0], option[1], 0))
 	}
 	may(b.do(what, unix.SYS_FSCONFIG, fs, unix.FSCONFIG_CMD_CREATE, 0, 0, 0))
@@ -201,7 +201,7 @@ func (b *plan) tried(s layer) slot {
 	what := "make a layer on " + s.path
 	fs := b.keep(what, unix.SYS_FSOPEN, "overlay", unix.FSOPEN_CLOEXEC)
 	b.do(what, unix.SYS_FSCONFIG, fs, unix.FSCONFIG_SET_FLAG, "userxattr", 0, 0)
-	for _, option := range [...][2]string{{"lowerdir", s.path}, {"upperdir", s.upper}, {"workdir", s.work}} {
+	for _, option := range [...][2]string{{"lowerdir", b.originalPath(s.path)}, {"upperdir", b.originalPath(s.upper)}, {"workdir", b.originalPath(s.work)}} {
 		b.do(what, unix.SYS_FSCONFIG, fs, unix.FSCONFIG_SET_STRING, option[0], option[1], 0)
 	}
 	ignore(b.do(what, unix.SYS_FSCONFIG, fs, unix.FSCONFIG_SET_FLAG, "volatile", 0, 0), unix.EINVAL)

@@ -118,6 +118,16 @@ func (b *plan) original(path string) (dir any, rel string) {
 	return here, path
 }
 
+// originalPath is original as one path, for what takes no directory: it leads through the
+// descriptor, which is the first free one and those after it.
+func (b *plan) originalPath(path string) string {
+	dir, rel := b.original(path)
+	if covered, ok := dir.(slot); ok {
+		return fmt.Sprintf("/proc/self/fd/%d/%s", early.FD+int(covered), rel)
+	}
+	return path
+}
+
 // seal makes a detached tree read-only.
 func (b *plan) seal(tree slot, what string) {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}

@@ -86,7 +86,7 @@ func (w *wizard) chooseProvider(ctx context.Context) error {
 	}
 }
 
-// find finds the provider with a name. If there is none, it may be a new one, unless the
+// find looks up a provider by its name. An unknown one may be a new one, unless the
 // name resembles another one or is impossible.
 func (w *wizard) find(name string) (isNew bool, err error) {
 	if w.kind, err = w.set.FindProvider(name); err == nil {
@@ -98,7 +98,7 @@ func (w *wizard) find(name string) (isNew bool, err error) {
 	return false, err
 }
 
-// use goes on with a provider.
+// use configures the provider next.
 func (w *wizard) use(ctx context.Context, name string, isNew bool) error {
 	if isNew {
 		return w.define(ctx, name)
